@@ -60,7 +60,7 @@
 //!    throws (nothing can be made up to match a `pattern`, say), the node stays as received, and this is reported.
 //!
 //! Parts beside a fault stay unchanged. A faulty value stays whole if it is unclear to which variant of a union it
-//! belongs.
+//! belongs. Items of a list with `uniqueItems` stay as they came if the first two steps would make some of them equal.
 //!
 //! # Conversions that lose nothing
 //!
@@ -77,7 +77,10 @@
 //! | `{}` | a list that may be empty | `[]` | languages without empty lists write them so |
 //! | `null` | a value of another type, of an optional property or an entry of a map | its absence | both say that there is no value |
 //!
-//! The last four do not apply to the whole value: there, another kind means another response. Other conversions would
+//! A scalar of the wrong type is converted even if the result breaks another rule, such as an enum or a bound: a Rust type
+//! can hold that. Then two things are reported: the conversion, and what is still wrong.
+//!
+//! The last four rows do not apply to the whole value: there, another kind means another response. Other conversions would
 //! lose or guess something, and are not made: text with a sign `+`, spaces or leading zeros (an identifier), a list of
 //! one for its item (the next response may hold two), `null` for an empty list or a required property, `""` for no
 //! value, different case in an enum, `"yes"` or `"1"` for a boolean, JSON within a string.
@@ -335,7 +338,8 @@ impl CompiledSchema {
 
     /// Removes undeclared properties, fills in defaults, and rewrites the rest as the schema asks if nothing is lost.
     ///
-    /// Nothing is made up: a part that still does not conform stays unchanged, and is reported.
+    /// Nothing is made up: a part that still does not conform stays unchanged, and is reported. A scalar of the wrong type
+    /// is converted all the same, if nothing is lost.
     pub fn repair(&self, value: Value) -> (Value, Vec<Repair>) {
         self.shaped(value).listed()
     }

@@ -7,7 +7,8 @@
 //!
 //! A type is read strictly: a value that does not conform is an error, so that the caller can repair it and decode it
 //! again. Only what a schema leaves open is ignored: undeclared properties are skipped, and of a repeated property the
-//! last value counts.
+//! last value counts. There is one exception: in a text, the first tag of an object selects its variant, because the
+//! object is read from there on. A [`Value`](serde_json::Value) has only the last.
 //!
 //! # What a generator prints
 //!

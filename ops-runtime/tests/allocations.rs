@@ -97,3 +97,30 @@ fn a_text_that_passes_takes_no_memory() {
         assert!(counted.bytes_total < 2_000, "mended, {items}: {counted:?}");
     }
 }
+
+/// Items that must differ are copied only if something may be removed or filled in.
+#[test]
+fn different_items_that_stay_are_not_copied() {
+    let schema = serde_json::json!({"type": "array", "uniqueItems": true, "items": {
+        "type": "object",
+        "required": ["id", "tags"],
+        "properties": {
+            "id": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "kind": {"type": "string"},
+            "more": {"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}
+        }
+    }});
+    let schema = CompiledSchema::new(&schema, Reading::Default);
+    let item = |id: i64| serde_json::json!({"id": id, "tags": ["x", "y"], "more": {"a": 2}});
+    let items = serde_json::Value::from_iter((0..1_000).map(item));
+    let (mut came, expected) = (Some(items.clone()), items);
+    let counted = allocation_counter::measure(|| {
+        let (repaired, told) = schema.repair(came.take().unwrap());
+        assert!(told.is_empty());
+        came = Some(repaired);
+    });
+    assert_eq!(came, Some(expected));
+    // Two to weigh each, and one to find equal ones. Only the last are kept until all are compared.
+    assert!(counted.count_total < 3_100 && counted.count_max < 1_100, "{counted:?}");
+}

@@ -177,6 +177,96 @@ fn what_conforms_stays_without_a_fault() {
 }
 
 #[test]
+fn items_that_differ_in_what_is_removed_stay_different() {
+    let role = json!({ "type": "string", "default": "user" });
+    let item =
+        json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" }, "role": role } });
+    let schema = json!({ "type": "array", "uniqueItems": true, "items": item });
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    for items in [json!([{ "id": 1, "x": 1 }, { "id": 1, "x": 2 }]), json!([{ "id": 1, "role": "user" }, { "id": 1 }])]
+    {
+        stays(schema.clone(), items.clone(), &[]);
+        stays(within(schema.clone()), json!({ "v": items }), &[]);
+        assert_eq!(compiled.clean(items.clone()), items);
+        assert_eq!(compiled.normalise(items.clone()), (items, vec![]));
+    }
+    // One number may be written in two ways.
+    let items = json!([{ "id": 1, "x": 1 }, { "id": 1.0, "x": 2 }]);
+    let written = json!([{ "id": 1, "x": 1 }, { "id": 1, "x": 2 }]);
+    becomes(schema.clone(), items.clone(), written.clone(), &[]);
+    assert_eq!(compiled.clean(items.clone()), written);
+    assert_eq!(compiled.normalise(items), (written.clone(), vec![]));
+    // A value may be of several variants.
+    let properties = json!({ "list": schema });
+    let wider = json!({ "list": schema, "b": {} });
+    let either = json!({ "anyOf": [
+        { "type": "object", "properties": properties },
+        { "type": "object", "properties": wider },
+    ] });
+    let value = json!({ "list": [{ "id": 1, "role": "a", "x": 1 }, { "id": 1, "role": "a", "x": 2 }] });
+    let compiled = CompiledSchema::new(&either, Reading::Default);
+    stays(either, value.clone(), &[]);
+    assert_eq!(compiled.clean(value.clone()), value);
+    assert_eq!(compiled.normalise(value.clone()), (value, vec![]));
+    // Those that do not become equal are cleaned, and a fault is one as before.
+    becomes(
+        schema.clone(),
+        json!([{ "id": 1, "x": 1 }, { "id": 2 }]),
+        json!([{ "id": 1, "role": "user" }, { "id": 2, "role": "user" }]),
+        &["removed /0/x: integer for no such property"],
+    );
+    becomes(
+        schema,
+        json!([{ "id": "1", "role": "a" }, { "id": 1, "role": "a" }]),
+        json!([{ "id": 1, "role": "a" }, { "id": 1, "role": "a" }]),
+        &["converted /0/id: string for integer", "kept : array for array elements to be unique"],
+    );
+}
+
+#[test]
+fn values_of_an_enum_follow_the_rules_beside_it() {
+    for (schema, conforms, breaks) in [
+        (json!({ "allOf": [{ "enum": ["a", "b", "c"] }, { "pattern": "^[ab]$" }] }), json!("a"), json!("c")),
+        (json!({ "type": "integer", "enum": [1, 2, 3], "maximum": 2 }), json!(2), json!(3)),
+        (json!({ "enum": ["a", "abc", 7], "maxLength": 2 }), json!(7), json!("abc")),
+        (json!({ "const": 1, "enum": [1, 2] }), json!(1), json!(2)),
+    ] {
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        assert!(compiled.check(&conforms) && !compiled.check(&breaks), "{schema}");
+        stays(schema.clone(), conforms.clone(), &[]);
+        assert!(compiled.passes(conforms.to_string().as_bytes()), "{schema}");
+        assert!(!compiled.passes(breaks.to_string().as_bytes()), "{schema}");
+        let (left, told) = repaired(&schema, &breaks);
+        assert!(left == breaks && told.iter().all(|told| told.starts_with("kept")) && !told.is_empty(), "{told:?}");
+    }
+    let none = CompiledSchema::new(&json!({ "const": 1, "enum": [2] }), Reading::Default);
+    assert!(!none.check(&json!(1)) && !none.check(&json!(2)));
+    // A pattern beside it that cannot be read asks nothing, and is told.
+    let unread = CompiledSchema::new(&json!({ "enum": ["a"], "pattern": "(" }), Reading::Default);
+    assert!(unread.check(&json!("a")) && unread.problems().len() == 1);
+}
+
+#[test]
+fn listed_objects_and_lists_stay_as_they_are() {
+    let code = json!({ "enum": [{ "code": "a", "label": "A" }], "properties": { "code": { "type": "string" } } });
+    let members = json!({ "k": { "type": "integer" }, "d": { "default": 5 } });
+    let only = json!({ "type": "object", "const": { "k": 1 }, "properties": members, "required": ["k"] });
+    for (schema, value) in [(code, json!({ "code": "a", "label": "A" })), (only.clone(), json!({ "k": 1 }))] {
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        stays(schema, value.clone(), &[]);
+        assert_eq!(compiled.clean(value.clone()), value);
+        assert_eq!(compiled.normalise(value.clone()), (value, vec![]));
+    }
+    stays(only, json!({}), &[r#"kept : object for {"k":1}"#]);
+    let texts = json!({ "type": "string" });
+    let list = json!({ "type": "array", "enum": [["a"], ["b"]], "items": texts });
+    let required = json!({ "type": "object", "properties": { "v": list }, "required": ["v"] });
+    assert_eq!(CompiledSchema::new(&required, Reading::Default).normalise(json!({})).0, json!({ "v": ["a"] }));
+    let either = within(json!({ "enum": ["all", ["a"]], "items": texts }));
+    assert!(CompiledSchema::new(&either, Reading::Default).passes(br#"{"v":"all"}"#));
+}
+
+#[test]
 fn the_whole_value_changes_its_kind_as_a_scalar_only() {
     becomes(json!({ "type": "integer" }), json!("7"), json!(7), &["converted : string for integer"]);
     stays(json!({ "type": "array", "items": {} }), json!({ "a": 1 }), &["kept : object for array"]);
@@ -205,6 +295,20 @@ fn undeclared_properties_are_told_once_per_place() {
             "removed /list/0/x: integer for no such property",
             "removed /list/1/y~1z: integer for no such property",
             "removed /one/x: null for no such property",
+        ],
+    );
+    // In items of which a variant is chosen for each.
+    let variant = |name: &str| json!({ "properties": { name: { "type": "integer" } }, "required": [name] });
+    let item = json!({ "a": "1", "x": 1 });
+    becomes(
+        json!({ "items": { "oneOf": [variant("a"), variant("b")] } }),
+        json!([item, item, item]),
+        json!([{ "a": 1 }, { "a": 1 }, { "a": 1 }]),
+        &[
+            "converted /0/a: string for integer",
+            "removed /0/x: integer for no such property",
+            "converted /1/a: string for integer",
+            "converted /2/a: string for integer",
         ],
     );
     // Among the members of an intersection, and in what is converted.

@@ -5,10 +5,13 @@
 #[path = "call/log.rs"]
 mod log;
 
-use ops_runtime::Registry;
-use ops_runtime::adapter::{Handler, Registration};
+use bytes::Bytes;
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading, Validator};
+use ops_runtime::registry::OutputPolicy;
 use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{CallError, Context, ErrorCode, Registry, ResponseEnvelope};
 use serde_json::{Map, Value, json};
 
 fn compiled(schema: &Value) -> CompiledSchema {
@@ -239,6 +242,174 @@ fn rules_of_other_kinds_ask_nothing_of_a_union() {
     }
     let union = json!({ "anyOf": [{ "type": "string", "minimum": 0, "maxLength": 2 }, { "type": "integer" }] });
     assert!(!compiled(&union).check(&json!("abc")) && compiled(&union).check(&json!(-1)));
+}
+
+#[test]
+fn whole_numbers_of_schemas_are_exact_however_they_are_written() {
+    for (schema, conforms, breaks) in [
+        (json!({ "const": 9007199254740992.0 }), json!(9_007_199_254_740_992_u64), json!(9_007_199_254_740_993_u64)),
+        (json!({ "maximum": 9007199254740992.0 }), json!(9_007_199_254_740_992_u64), json!(9_007_199_254_740_993_u64)),
+        (json!({ "exclusiveMinimum": -9007199254740992.0 }), json!(0), json!(-9_007_199_254_740_993_i64)),
+        (json!({ "multipleOf": 2.0 }), json!(9_007_199_254_740_994_u64), json!(9_007_199_254_740_993_u64)),
+        (json!({ "maximum": 1e19 }), json!(9_999_999_999_999_999_999_u64), json!(10_000_000_000_000_000_001_u64)),
+    ] {
+        assert!(compiled(&schema).check(&conforms) && !compiled(&schema).check(&breaks), "{schema}");
+        assert!(Validator::new(&schema).check(&conforms) && !Validator::new(&schema).check(&breaks), "{schema}");
+    }
+}
+
+/// Work for an enum is bounded, too: beyond that, its numbers are taken as they are.
+#[test]
+fn the_numbers_of_an_enum_are_checked_as_far_as_a_schema_may_be_large() {
+    let units = vec![json!({ "multipleOf": 2 }); 20_000];
+    let schema = |numbers: i64| json!({ "enum": (1..=numbers).collect::<Vec<_>>(), "allOf": units });
+    let small = compiled(&schema(4));
+    assert!(small.problems().is_empty() && small.check(&json!(4)) && !small.check(&json!(3)));
+    let large = compiled(&schema(60_000));
+    assert!(large.problems().len() == 1 && large.check(&json!(3)) && !large.check(&json!(60_001)));
+}
+
+/// What stands beside listed objects and lists is checked by the standard.
+#[tokio::test]
+async fn rules_beside_listed_objects_and_lists() {
+    for (schema, conforms, breaks) in [
+        (
+            json!({ "enum": [{ "k": 1 }, { "k": 2, "z": 1 }], "required": ["z"], "properties": { "k": {} } }),
+            r#"{"k":2,"z":1}"#,
+            r#"{"k":1}"#,
+        ),
+        (json!({ "enum": [[1], [1, 2]], "minItems": 2 }), "[1,2]", "[1]"),
+    ] {
+        let spec = || OperationSpec::query("demo.gives").with_output(Schema::from(schema.clone()));
+        for policy in [OutputPolicy::Strict, OutputPolicy::Repair] {
+            let call = async |text| {
+                let registry = Registry::builder().with_policy(policy).build();
+                registry.register(Registration::new(spec(), Handler::endpoint(Gives(text)))).unwrap();
+                registry.call("demo.gives", json!({})).await
+            };
+            let given = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            let envelope = call(conforms).await.unwrap();
+            assert_eq!((envelope.data, envelope.warnings), (given(conforms), vec![]), "{schema}");
+            match call(breaks).await {
+                Ok(envelope) => {
+                    assert!(policy == OutputPolicy::Repair && envelope.data == given(breaks), "{schema}");
+                    assert_eq!(envelope.warnings.len(), 1, "{schema}");
+                }
+                Err(error) => {
+                    assert!(policy == OutputPolicy::Strict && *error.code() == ErrorCode::ValidationError, "{error}");
+                }
+            }
+        }
+    }
+}
+
+/// Gives the same text to every call.
+struct Gives(&'static str);
+
+impl Endpoint for Gives {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let envelope = ResponseEnvelope::local(Payload::Json(Bytes::from_static(self.0.as_bytes())), spec.id.clone());
+        Box::pin(async move { Ok(envelope) })
+    }
+}
+
+/// JSON that no value can hold is no text that is not JSON.
+#[tokio::test]
+async fn json_that_a_value_cannot_hold_is_told_as_such() {
+    for (text, message) in [
+        (r#"{"x":"\ud83d"}"#, "the response has a text with half of a character: /x: unexpected end of hex escape"),
+        (
+            r#"{"x":"\ude00"}"#,
+            "the response has a text with half of a character: /x: lone leading surrogate in hex escape",
+        ),
+        // What else is wrong comes first.
+        (r#"{"x":"\ud83d", oops"#, "the response is not JSON: /x: unexpected end of hex escape at line 1 column 16"),
+        (r#"{"x":1e400}"#, "the response has a number beyond the range of a double: /x: number out of range"),
+        ("oops", "the response is not JSON: expected value at line 1 column 1"),
+    ] {
+        let registry = Registry::new();
+        let spec = OperationSpec::query("demo.gives").with_output(Schema::from(json!({ "type": "object" })));
+        registry.register(Registration::new(spec, Handler::endpoint(Gives(text)))).unwrap();
+        let error = registry.call("demo.gives", json!({})).await.unwrap_err();
+        assert_eq!(error.message(), message, "{text}");
+    }
+}
+
+/// `readOnly` counts where a schema serves requests and responses: within the bodies and parameters of HTTP.
+#[tokio::test]
+async fn only_requests_lack_what_the_server_sets() {
+    let pet = json!({
+        "type": "object",
+        "required": ["id", "name"],
+        "properties": { "id": { "type": "integer", "readOnly": true }, "name": { "type": "string" } },
+    });
+    let whole = json!({ "type": "object", "required": ["id", "body"], "properties": { "id": { "readOnly": true }, "body": pet } });
+    let http = || HttpBinding::new("POST", "/").with_bodies(const { &[HttpBody::new("application/json")] });
+    let filter = json!({ "type": "object", "required": ["id"], "properties": { "id": { "readOnly": true } } });
+    let filtered = json!({ "type": "object", "properties": { "filter": filter, "body": pet } });
+    let referred = json!({ "$ref": "#/$defs/Input", "$defs": { "Input": whole } });
+    let of_type = Schema::make(|| {
+        let body = json!({ "type": "object", "required": ["id"], "properties": { "id": { "readOnly": true } } });
+        json!({ "type": "object", "required": ["body"], "properties": { "body": body } })
+    });
+    for (spec, input, is_right) in [
+        (OperationSpec::query("demo.t").with_input(Schema::from(pet.clone())), json!({ "name": "x" }), false),
+        (OperationSpec::query("demo.t").with_input(Schema::from(pet.clone())), json!({ "name": "x", "id": 1 }), true),
+        (
+            OperationSpec::query("demo.t").with_input(Schema::from(whole.clone())),
+            json!({ "id": 1, "body": { "name": "x" } }),
+            false,
+        ),
+        (
+            OperationSpec::mutation("demo.t").with_input(Schema::from(whole.clone())).with_http(http()),
+            json!({ "id": 1, "body": { "name": "x" } }),
+            true,
+        ),
+        // A parameter itself is sent.
+        (
+            OperationSpec::mutation("demo.t").with_input(Schema::from(whole)).with_http(http()),
+            json!({ "body": { "name": "x" } }),
+            false,
+        ),
+        // What is in it counts as in a body, also if there is no body.
+        (
+            OperationSpec::mutation("demo.t").with_input(Schema::from(filtered.clone())).with_http(http()),
+            json!({ "filter": {}, "body": { "name": "x" } }),
+            true,
+        ),
+        (
+            OperationSpec::query("demo.t")
+                .with_input(Schema::from(filtered.clone()))
+                .with_http(HttpBinding::new("GET", "/")),
+            json!({ "filter": {} }),
+            true,
+        ),
+        (OperationSpec::query("demo.t").with_input(Schema::from(filtered)), json!({ "filter": {} }), false),
+        (
+            OperationSpec::mutation("demo.t").with_input(Schema::from(referred.clone())).with_http(http()),
+            json!({ "body": { "id": 1, "name": "x" } }),
+            false,
+        ),
+        (
+            OperationSpec::mutation("demo.t").with_input(Schema::from(referred)).with_http(http()),
+            json!({ "id": 1, "body": { "name": "x" } }),
+            true,
+        ),
+        // A type takes what it requires.
+        (OperationSpec::mutation("demo.t").with_input(of_type.clone()).with_http(http()), json!({ "body": {} }), false),
+        (OperationSpec::mutation("demo.t").with_input(of_type).with_http(http()), json!({ "body": { "id": 1 } }), true),
+    ] {
+        let registry = Registry::new();
+        registry.register(Registration::new(spec, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+        let result = registry.call("demo.t", input.clone()).await;
+        let code = result.as_ref().err().map(CallError::code);
+        assert_eq!(code, (!is_right).then_some(&ErrorCode::ValidationError), "{input}");
+    }
 }
 
 /// What is not checked of inputs is logged, once.

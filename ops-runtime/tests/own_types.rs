@@ -48,6 +48,37 @@ impl Operation for Named {
 
 impl Call for Named {}
 
+/// An operation whose type holds more than its schema allows, as types do that are made from a document.
+struct Sell<const BOUND: bool>;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Sale {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    a: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
+}
+
+impl Operation for Sell<false> {
+    type Input = Sale;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("lamp.sell").with_input(Schema::text(
+        r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{},"status":{"enum":["new","sold"]}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
+    ));
+}
+
+/// The same with a bound.
+impl Operation for Sell<true> {
+    type Input = Sale;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("lamp.sell_bound").with_input(Schema::text(
+        r#"{"type":"object","properties":{"a":{"type":"integer","minimum":0},"b":{},"status":{"enum":["new","sold"]}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
+    ));
+}
+
+impl Call for Sell<false> {}
+impl Call for Sell<true> {}
+
 fn registry() -> Registry {
     let registry = Registry::new();
     registry.register(Set).unwrap();
@@ -81,6 +112,30 @@ async fn what_is_added_to_the_schema_of_a_type_is_checked_for_every_caller() {
     let error = registry.execute::<Reach>(ReachInput { contact: Contact::default() }).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::ValidationError);
     worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_local_call_by_type_checks_what_the_type_holds_beyond_its_schema() {
+    let registry = Registry::new();
+    let done = |_: Sale, _| async { Ok(Reply::Value(Value::Null)) };
+    registry.register(Registration::call::<Sell<false>, _, _>(done)).unwrap();
+    registry.register(Registration::call::<Sell<true>, _, _>(done)).unwrap();
+    let sale = |a: Option<i64>, status: &str| Sale { a, status: Some(status.into()) };
+    let refused = ErrorCode::ValidationError;
+    for (input, is_right) in [
+        (sale(Some(1), "new"), true),
+        (sale(Some(1), "zz"), false),
+        (sale(None, "new"), false),
+        (Sale::default(), false),
+    ] {
+        let expected = (!is_right).then_some(&refused);
+        let plain = registry.execute::<Sell<false>>(input.clone()).await;
+        assert_eq!(plain.as_ref().err().map(CallError::code), expected, "{input:?}");
+        let bound = registry.execute::<Sell<true>>(input.clone()).await;
+        assert_eq!(bound.as_ref().err().map(CallError::code), expected, "{input:?}");
+        let by_id = registry.call("lamp.sell", serde_json::to_value(&input).unwrap()).await;
+        assert_eq!(by_id.as_ref().err().map(CallError::code), expected, "{input:?}");
+    }
 }
 
 #[tokio::test]

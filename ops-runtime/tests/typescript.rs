@@ -2,6 +2,7 @@
 //! is proven by `tests/typescript`, for all operations of the corpora.
 #![cfg(all(feature = "openapi", feature = "typescript"))]
 
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::spec::{Api, Definition, Definitions, ErrorDefinition, OperationKind, OperationSpec, Schema};
 use ops_runtime::typescript::{Detail, Names, declarations, describe};
@@ -262,6 +263,21 @@ fn what_is_too_much_is_cut_in_the_short_form_and_told() {
 }
 
 #[test]
+fn a_description_of_a_few_short_sentences_stays_whole() {
+    let words = "The next depot. Without one, the parcel goes to its recipient.";
+    let short =
+        |words: &str| body(&taking(json!({ "type": "string", "description": words }), json!({})), Detail::Short);
+    let with = |cut: &str, said: &str| {
+        format!("{cut}function f(input: {{\n  /** {said} */\n  x: string;\n}}): Promise<unknown>;")
+    };
+    assert_eq!(short(words), with("", words));
+    let cut = "/** Cut: to describe it with the detail \"whole\" gives all of it. */\n";
+    assert_eq!(short("One. Two. Three. Four."), with(cut, "One. Two. Three."));
+    // The second is too long.
+    assert_eq!(short(&format!("One. {}.", "two ".repeat(40).trim())), with(cut, "One."));
+}
+
+#[test]
 fn what_is_required_is_never_cut() {
     let words = "Words that take room. ".repeat(20);
     let mut properties = serde_json::Map::new();
@@ -322,6 +338,49 @@ fn what_is_for_the_other_side_is_not_required_of_this_one() {
     let api = openapi::read(&document, &ReadOptions::new().with_namespace("a")).unwrap().0;
     let text = body(&api.operations[0], Detail::Whole);
     assert!(text.contains("name: string") && !text.contains("id") && !text.contains("made"), "{text}");
+}
+
+#[test]
+fn parameters_and_bodies_themselves_are_sent() {
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "a", "version": "1" },
+        "components": { "schemas": {
+            "PetId": { "type": "integer", "readOnly": true },
+            "Pet": { "type": "object", "required": ["made", "name"], "properties": {
+                "made": { "type": "string", "readOnly": true }, "name": { "type": "string" } } },
+        } },
+        "paths": { "/pets/{id}": {
+            "parameters": [
+                { "name": "id", "in": "path", "required": true, "schema": { "$ref": "#/components/schemas/PetId" } } ],
+            "get": { "operationId": "get", "parameters": [
+                { "name": "filter", "in": "query", "style": "deepObject",
+                    "schema": { "$ref": "#/components/schemas/Pet" } } ],
+                "responses": { "204": { "description": "ok" } } },
+            "put": { "operationId": "put", "requestBody": { "required": true, "content": {
+                "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } } },
+                "responses": { "204": { "description": "ok" } } },
+        } },
+    });
+    let api = openapi::read(&document, &ReadOptions::new().with_namespace("a")).unwrap().0;
+    for (spec, given) in api.operations.iter().zip(["filter?: ", "body: "]) {
+        let text = body(spec, Detail::Whole);
+        assert!(text.contains("id: ") && text.contains(given), "{text}");
+        assert!(text.contains("name: string") && !text.contains("made"), "{text}");
+    }
+}
+
+/// A function takes all that its type requires, however it is bound.
+#[test]
+fn a_function_is_given_what_is_read_only() {
+    let mut spec = taking(json!({}), json!({}));
+    spec.input = Schema::make(|| {
+        let id = json!({ "type": "integer", "readOnly": true });
+        let body = json!({ "type": "object", "required": ["id"], "properties": { "id": id } });
+        json!({ "type": "object", "required": ["body"], "properties": { "body": body } })
+    });
+    let spec = spec.with_http(HttpBinding::new("PUT", "/").with_bodies(const { &[HttpBody::new("application/json")] }));
+    let text = body(&spec, Detail::Whole);
+    assert!(text.contains("id: number"), "{text}");
 }
 
 #[test]

@@ -320,6 +320,7 @@ fn inferred(map: &Map<String, Value>) -> Option<Types> {
 fn literals(map: &Map<String, Value>) -> Option<Vec<Value>> {
     let many = map.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty());
     match map.get("const") {
+        Some(value) if many.is_some_and(|values| !values.iter().any(|other| equal(other, value))) => Some(Vec::new()),
         Some(value) => Some(copy(value).into_iter().collect()),
         None => many.map(|values| values.iter().filter_map(copy).collect()),
     }

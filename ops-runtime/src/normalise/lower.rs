@@ -11,11 +11,12 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
+use super::budget::Budget;
 use super::definitions::{CompiledDefinitions, Pool};
 use super::draft::Draft;
 use super::equal::{copy, weight};
 use super::findings::{Problem, Problems};
-use super::node::{ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Target, Typed, Types, Unit};
+use super::node::{ArrayRules, Intersect, Kind, Literals, NULL, Node, ObjectRules, Target, Typed, Types, Unit};
 use super::pattern::size::Allowance;
 use super::reference::{Anchors, Found, Home, Raw};
 use conditional::has_conditions;
@@ -80,6 +81,7 @@ pub(super) fn compile(
         queue: Vec::new(),
         known: HashMap::new(),
         holds: Holds::default(),
+        budget: Budget::new(),
         problems,
     };
     let root = lowering.schema(root, 0);
@@ -106,6 +108,8 @@ struct Lowering<'s, 'p> {
     queue: Vec<(u32, Vec<Raw<'s>>)>,
     known: HashMap<Vec<usize>, u32>,
     holds: Holds,
+    /// For the rules that the values of enums have to follow.
+    budget: Budget,
     problems: &'p mut Problems,
 }
 
@@ -388,12 +392,9 @@ impl<'s> Lowering<'s, '_> {
         let types = draft.types.unwrap_or(Types::ALL);
         let kind = if draft.never {
             Kind::Never
-        } else if let Some(mut values) = draft.literals.take() {
-            // `type: string` beside the numbers of an enum is a slip, not a contradiction.
-            if values.iter().any(|value| types.admits(value)) {
-                values.retain(|value| types.admits(value));
-            }
-            if values.is_empty() { Kind::Never } else { Kind::Literals(values.into_iter().collect()) }
+        } else if let Some(values) = draft.literals.take() {
+            let values = self.literals(values, types, &draft);
+            if values.is_empty() { Kind::Never } else { Kind::Literals(values) }
         } else if types.is_none() {
             Kind::Never
         } else {
@@ -407,6 +408,28 @@ impl<'s> Lowering<'s, '_> {
             typed(types, draft, array, object)
         };
         Node::new(kind, None)
+    }
+
+    /// The values of an enum that follow the rules beside it for numbers and texts. Those for lists and objects are not
+    /// looked at.
+    fn literals(&mut self, mut values: Vec<Value>, types: Types, draft: &Draft<'s>) -> Literals {
+        // `type: string` beside the numbers of an enum is a slip, not a contradiction.
+        if values.iter().any(|value| types.admits(value)) {
+            values.retain(|value| types.admits(value));
+        }
+        let (number, string) = (&draft.number, &draft.string);
+        if values.iter().any(Value::is_string) {
+            string.patterns.iter().for_each(|pattern| _ = self.reads(pattern));
+        }
+        let checks_numbers = self.holds(values.len().saturating_mul(number.multiple_of.len()) / 64);
+        self.budget.grow(values.len());
+        values.retain(|value| match value {
+            Value::Number(value) => !checks_numbers || number.check(value),
+            // If the steps ran out, it is not known.
+            Value::String(text) => string.check(text, &self.budget) || self.budget.is_dry(),
+            _ => true,
+        });
+        values.into_iter().collect()
     }
 }
 

@@ -21,7 +21,10 @@ impl Num {
         } else if let Some(int) = number.as_u64() {
             Num::Int(int.into())
         } else {
-            Num::Float(number.as_f64().unwrap_or(f64::NAN))
+            let float = number.as_f64().unwrap_or(f64::NAN);
+            // `2.0` and `1e3` are integers, too.
+            let is_integer = (-BEYOND_I64..BEYOND_U64).contains(&float) && is_whole(number);
+            if is_integer { Num::Int(float as i128) } else { Num::Float(float) }
         }
     }
 

@@ -176,6 +176,8 @@ fn translate(source: &str, strict: bool) -> String {
     let mut class = false;
     let mut previous = '\0';
     let mut is_after_set = false;
+    // True from the brace that opens a repetition to the one that closes it.
+    let mut is_repetition = false;
     while let Some(c) = chars.next() {
         let was_after_set = std::mem::take(&mut is_after_set);
         match c {
@@ -200,6 +202,10 @@ fn translate(source: &str, strict: bool) -> String {
                     let negated = out.ends_with('^');
                     out.truncate(out.len() - if negated { 2 } else { 1 });
                     out.push_str(if negated { r"(?s:.)" } else { r"[^\s\S]" });
+                } else if is_next(&chars, ['-', '-']) {
+                    // The first hyphen is where a range begins.
+                    chars.next();
+                    out.push_str(r"\-");
                 }
             }
             ']' if class => {
@@ -217,7 +223,11 @@ fn translate(source: &str, strict: bool) -> String {
             }
             '.' if !class => out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
             '{' if !class && !counts(chars.clone()) => out.push_str(r"\{"),
-            '}' if !class && !out_counts(&out) => out.push_str(r"\}"),
+            '{' if !class => {
+                is_repetition = true;
+                out.push('{');
+            }
+            '}' if !class && !std::mem::take(&mut is_repetition) => out.push_str(r"\}"),
             _ => out.push(c),
         }
         previous = c;
@@ -228,6 +238,11 @@ fn translate(source: &str, strict: bool) -> String {
 /// True if a letter after a backslash stands for a set of characters.
 fn is_set(c: char, strict: bool) -> bool {
     matches!(c, 'd' | 'D' | 'w' | 'W' | 's' | 'S') || !strict && matches!(c, 'p' | 'P')
+}
+
+/// True if these characters are next.
+fn is_next(chars: &std::iter::Peekable<std::str::Chars<'_>>, expected: [char; 2]) -> bool {
+    chars.clone().take(2).eq(expected)
 }
 
 fn opens_set(mut chars: std::iter::Peekable<std::str::Chars<'_>>, strict: bool) -> bool {
@@ -266,11 +281,10 @@ fn escape(c: char, class: bool, strict: bool, chars: &mut std::iter::Peekable<st
             None => out.push_str(r"\\c"),
         },
         'x' | 'u' => {
-            let digits = if c == 'x' { 2 } else { 4 };
-            let code: String = chars.clone().take(digits).take_while(char::is_ascii_hexdigit).collect();
-            if code.len() == digits {
-                chars.nth(digits - 1);
-                out.push_str(&format!(r"\u{{{code}}}"));
+            if let Some(code) = hex(chars, if c == 'x' { 2 } else { 4 }) {
+                // With the flag `u`, two halves of a character are that character.
+                let code = if strict { code } else { paired(code, chars).unwrap_or(code) };
+                out.push_str(&format!(r"\u{{{code:X}}}"));
             } else if !strict && chars.peek() == Some(&'{') {
                 out.push_str(r"\u");
                 braced(chars, out);
@@ -328,15 +342,24 @@ fn counts(mut chars: std::iter::Peekable<std::str::Chars<'_>>) -> bool {
     }
 }
 
-/// True if the brace that is being closed opened a repetition.
-fn out_counts(out: &str) -> bool {
-    match out.rfind('{') {
-        Some(open) => {
-            let inside = out.get(open + 1..).unwrap_or("");
-            !inside.contains('}') && !out.get(..open).is_some_and(|before| before.ends_with('\\'))
-        }
-        None => false,
+/// Takes a number of so many hexadecimal digits; if there are fewer, nothing.
+fn hex(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, digits: usize) -> Option<u32> {
+    let code: String = chars.clone().take(digits).take_while(char::is_ascii_hexdigit).collect();
+    let code = u32::from_str_radix(&code, 16).ok().filter(|_| code.len() == digits)?;
+    chars.nth(digits - 1);
+    Some(code)
+}
+
+/// The character of a surrogate pair, if its first half was read and the escape of the second is next, which is then taken.
+fn paired(high: u32, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<u32> {
+    let mut ahead = chars.clone();
+    if !(0xD800..=0xDBFF).contains(&high) || !is_next(&ahead, ['\\', 'u']) {
+        return None;
     }
+    ahead.nth(1);
+    let low = hex(&mut ahead, 4).filter(|low| (0xDC00..=0xDFFF).contains(low))?;
+    *chars = ahead;
+    Some(0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00))
 }
 
 #[cfg(test)]
@@ -411,6 +434,26 @@ mod tests {
             (r"^[\d-x]$", "a", false),
             (r"^[a-c-\d]$", "-", true),
             (r"^[a-c-\d]$", "d", false),
+            (r"^[--a]$", "b", false),
+            (r"^[--a]$", "A", true),
+            (r"^[^--a]$", "A", false),
+            (r"^[--]$", "-", true),
+            (r"^[---]$", "-", true),
+            (r"^[--\d]$", "-", true),
+            (r"^[--\d]$", ".", false),
+            // What is repeated is a backslash.
+            (r"^\\{2}[a-z]+$", r"\\server", true),
+            (r"^\\{2}[a-z]+$", "../../etc/passwd", false),
+            (r"^\\{1,2}?a$", r"\a", true),
+            (r"^\\{1,}a$", "a", false),
+            (r"^\\\{2}$", r"\{2}", true),
+            (r"^[{]}$", "{}", true),
+            // Halves of a character, as they are written where characters have 16 bits.
+            (r"^\uD83D\uDE00+$", "😀😀", true),
+            (r"^\ud83d\ude00$", "😁", false),
+            (r"^[\uD83D\uDE00-\uD83D\uDE4F]{2}$", "😀😁", true),
+            (r"^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*$", "a😀\n", true),
+            (r"^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*$", "\u{1}", false),
             (r"\Aa\Z", "a", true),
             (r"^\cJ$", "\n", true),
             (r"(", "anything", true),

@@ -16,12 +16,14 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use serde_json::{Map, Value, json};
 
 use self::constraints::Beyond;
+use self::demand::Given;
 use self::read_only::ReadOnly;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
 use crate::normalise::{self, Change, CompiledSchema, Problem, Reading, UNDECLARED, Validator, Violation, Violations};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
+pub(crate) use demand::published_input;
 #[cfg(feature = "gateway")]
 pub(crate) use files::WhichFiles;
 pub(crate) use output::{Mended, NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
@@ -71,10 +73,11 @@ pub(crate) struct Schemas {
 impl Schemas {
     pub(crate) fn new(spec: &OperationSpec, cache: &DefinitionCache) -> Self {
         let definitions = cache.get(&spec.definitions);
-        let side = |schema: &Schema, other_side| {
-            Side::new(schema.clone(), other_side, spec.definitions.clone(), definitions.clone())
+        let side = |schema: &Schema, other_side, given| {
+            Side::new(schema.clone(), (other_side, given), spec.definitions.clone(), definitions.clone())
         };
-        let (input, output) = (side(&spec.input, "readOnly"), side(&spec.output, "writeOnly"));
+        let input = side(&spec.input, "readOnly", Given::of_input(spec));
+        let output = side(&spec.output, "writeOnly", Given::Anywhere);
         Self {
             input,
             output,
@@ -94,16 +97,17 @@ impl Schemas {
         self.files.get_or_init(|| files::Files::of(spec)).as_ref()
     }
 
-    /// True if the input's schema has constraints that a Rust type cannot express.
+    /// True if the input's schema has constraints that a value of its Rust type may break.
     #[inline]
     pub(crate) fn input_is_constrained(&self) -> bool {
-        self.beyond() == Beyond::Constraints
+        matches!(self.beyond(), Beyond::Constraints | Beyond::Unlisted)
     }
 
-    /// True if JSON that can be read into the input's type also matches its schema.
+    /// True if JSON that can be read into the input's type also matches its schema, apart from what the type can hold and
+    /// the schema does not list.
     #[inline]
     pub(crate) fn input_is_its_type(&self) -> bool {
-        self.beyond() == Beyond::Nothing
+        matches!(self.beyond(), Beyond::Nothing | Beyond::Unlisted)
     }
 
     #[inline]
@@ -270,6 +274,8 @@ struct Side {
     schema: Schema,
     /// The keyword of properties that only the other side sets.
     other_side: &'static str,
+    /// Where such properties may be.
+    given: Given,
     definitions: Definitions,
     shared: normalise::CompiledDefinitions,
     compiled: OnceLock<Result<Option<CompiledSchema>, String>>,
@@ -280,12 +286,12 @@ struct Side {
 impl Side {
     fn new(
         schema: Schema,
-        other_side: &'static str,
+        (other_side, given): (&'static str, Given),
         definitions: Definitions,
         shared: normalise::CompiledDefinitions,
     ) -> Self {
         let (compiled, standard, read_whole) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { schema, other_side, definitions, shared, compiled, standard, read_whole }
+        Self { schema, other_side, given, definitions, shared, compiled, standard, read_whole }
     }
 
     /// The compiled schema; `None` if every value is valid.
@@ -347,7 +353,7 @@ impl Side {
             return Standard::Any;
         }
         let Ok(mut schema) = self.schema.self_contained(&self.definitions) else { return Standard::Foreign };
-        demand::demand_less(&mut schema, self.other_side);
+        demand::demand_less(&mut schema, self.other_side, self.given);
         closed::open_parts(&mut schema);
         let schema = canonical::canonical(schema);
         // Properties that only responses have are removed from inputs.

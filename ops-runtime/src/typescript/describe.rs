@@ -7,7 +7,7 @@ use super::print::{Place, Printer};
 use super::scope::{Scope, Side};
 use super::text;
 use super::tree::Type;
-use crate::{Binding, OperationKind, OperationSpec};
+use crate::{Binding, HttpBody, OperationKind, OperationSpec};
 
 /// A short description has so many bytes at most, where what is required leaves room.
 const SHORT: usize = 2_350;
@@ -35,7 +35,11 @@ impl<'a> Function<'a> {
     }
 
     pub(super) fn types(&self, scope: &mut Scope<'a>) -> Types {
-        let side = if matches!(self.spec.binding, Binding::Http(_)) { Side::Request } else { Side::Input };
+        let side = match self.spec.directed_http() {
+            None => Side::Input,
+            Some(http) if http.bodies.iter().any(HttpBody::is_rest) => Side::Request,
+            Some(_) => Side::Parts,
+        };
         let input = scope.type_of(self.input.0.value(), self.input.1, side);
         let output = scope.type_of(self.output.0.value(), self.output.1, Side::Output);
         let is_input_optional = !scope.is_demanding(&input, 0);
@@ -85,9 +89,9 @@ impl<'a> Function<'a> {
         let spec = self.spec;
         let title = spec.title.as_deref().unwrap_or_default().trim();
         let mut lines = match words {
-            Words::Sentence(limit) => {
+            Words::Sentences(most, limit) => {
                 let text = if spec.description.trim().is_empty() { title } else { spec.description.trim() };
-                let (line, is_cut) = text::sentence(text, limit);
+                let (line, is_cut) = text::sentences(text, most, limit);
                 printer.is_cut |= is_cut;
                 vec![line]
             }
@@ -118,7 +122,7 @@ impl<'a> Function<'a> {
             _ if spec.errors.is_empty() => {}
             _ => {
                 let codes: Vec<String> =
-                    spec.errors.iter().take(12).map(|error| text::sentence(&error.code, 40).0).collect();
+                    spec.errors.iter().take(12).map(|error| text::sentences(&error.code, 1, 40).0).collect();
                 let more = if spec.errors.len() > 12 { ", ..." } else { "" };
                 lines.push(format!("@throws {}{more}", codes.join(", ")));
             }

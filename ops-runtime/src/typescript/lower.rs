@@ -112,6 +112,15 @@ impl<'s, 'a> Lower<'s, 'a> {
         type_
     }
 
+    /// The type of the values of a property.
+    fn value(&mut self, schema: &Value) -> Type {
+        let outer = self.side;
+        self.side = outer.within();
+        let type_ = self.schema(schema);
+        self.side = outer;
+        type_
+    }
+
     fn node(&mut self, node: &Node, is_part: bool) -> Type {
         let mut parts = Vec::new();
         if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
@@ -256,7 +265,7 @@ impl<'s, 'a> Lower<'s, 'a> {
                 return Some(Found::Omitted);
             }
             // Its type is made where it is described, too. If such types nest, that doubles the work at each level.
-            let type_ = if self.scope.budget.affords(property) { self.schema(property) } else { Type::Unknown };
+            let type_ = if self.scope.budget.affords(property) { self.value(property) } else { Type::Unknown };
             return Some(Found::Of(type_));
         }
         if let Some(target) = schema.get("$ref").and_then(Value::as_str)
@@ -348,7 +357,7 @@ impl<'s, 'a> Lower<'s, 'a> {
             properties.push(Property {
                 name: name.clone(),
                 is_optional: !required.contains(name.as_str()),
-                type_: self.schema(schema),
+                type_: self.value(schema),
                 doc: doc::of(schema),
             });
         }
@@ -357,13 +366,9 @@ impl<'s, 'a> Lower<'s, 'a> {
         let additional = node.get("additionalProperties");
         let others = match additional {
             Some(Value::Bool(false)) | None if patterns.is_empty() => None,
-            Some(Value::Bool(false)) | None => {
-                let types: Vec<Type> = patterns.iter().map(|schema| self.schema(schema)).collect();
-                Some(Type::union(types))
-            }
-            Some(schema) => {
-                let types: Vec<Type> =
-                    patterns.iter().copied().chain([schema]).map(|schema| self.schema(schema)).collect();
+            additional => {
+                let described = additional.filter(|schema| **schema != Value::Bool(false));
+                let types: Vec<Type> = patterns.into_iter().chain(described).map(|schema| self.value(schema)).collect();
                 Some(Type::union(types))
             }
         };

@@ -7,7 +7,7 @@ pub enum Detail {
     /// What a caller needs to begin with, in under 2,400 bytes unless what is required takes more.
     ///
     /// Everything that is required is there with its type. Of the rest, as much is there as fits: descriptions are cut to
-    /// a sentence, optional properties to their names, and types that are cut are `unknown`.
+    /// a few sentences or to one, optional properties to their names, and types that are cut are `unknown`.
     Short,
     /// Everything. Of an enum, 1,000 values are written, and no further type beyond 256 KB.
     Whole,
@@ -17,8 +17,8 @@ pub enum Detail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
     None,
-    /// The first sentence, of at most so many characters.
-    Sentence(usize),
+    /// The first sentences: at most how many, and of how many characters.
+    Sentences(usize, usize),
     All,
 }
 
@@ -89,12 +89,13 @@ impl Policy {
     /// Short forms, each shorter than the one before. What callers may give stays longer than what they get.
     pub(super) fn short() -> impl Iterator<Item = Self> {
         let extent = |depth, properties| Extent { depth, properties };
-        let (sentence, brief) = (Words::Sentence(160), Words::Sentence(80));
+        let few = |limit| Words::Sentences(3, limit);
+        let one = |limit| Words::Sentences(1, limit);
         let first = Self {
-            operation: Words::Sentence(240),
-            due: sentence,
-            input: sentence,
-            output: sentence,
+            operation: few(240),
+            due: few(160),
+            input: few(160),
+            output: few(160),
             optional: Optional::Whole,
             given: extent(6, 200),
             got: extent(6, 200),
@@ -102,15 +103,16 @@ impl Policy {
             // What is longer is written anew by the next.
             size: 4 * 1024,
         };
-        let second = Self { input: brief, output: Words::None, got: extent(2, 100), values: 20, ..first.clone() };
-        let third = Self { got: extent(1, 60), given: extent(4, 100), ..second.clone() };
-        let fourth = Self { optional: Optional::Simple, got: extent(1, 30), ..third.clone() };
-        let fifth = Self { input: Words::None, due: brief, values: 12, given: extent(3, 60), ..fourth.clone() };
-        let sixth = Self { operation: Words::Sentence(160), got: extent(1, 12), given: extent(2, 40), ..fifth.clone() };
-        let seventh =
-            Self { optional: Optional::Names, got: extent(1, 8), given: extent(2, 30), values: 6, ..sixth.clone() };
-        let last = Self { due: Words::None, got: extent(0, 0), given: extent(1, 12), values: 3, ..seventh.clone() };
-        [first, second, third, fourth, fifth, sixth, seventh, last].into_iter()
+        let second = Self { operation: one(240), due: one(160), input: one(160), output: one(160), ..first.clone() };
+        let third = Self { input: one(80), output: Words::None, got: extent(2, 100), values: 20, ..second.clone() };
+        let fourth = Self { got: extent(1, 60), given: extent(4, 100), ..third.clone() };
+        let fifth = Self { optional: Optional::Simple, got: extent(1, 30), ..fourth.clone() };
+        let sixth = Self { input: Words::None, due: one(80), values: 12, given: extent(3, 60), ..fifth.clone() };
+        let seventh = Self { operation: one(160), got: extent(1, 12), given: extent(2, 40), ..sixth.clone() };
+        let eighth =
+            Self { optional: Optional::Names, got: extent(1, 8), given: extent(2, 30), values: 6, ..seventh.clone() };
+        let last = Self { due: Words::None, got: extent(0, 0), given: extent(1, 12), values: 3, ..eighth.clone() };
+        [first, second, third, fourth, fifth, sixth, seventh, eighth, last].into_iter()
     }
 
     /// True if nothing is said of properties.

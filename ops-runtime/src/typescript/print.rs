@@ -296,8 +296,8 @@ impl<'p> Printer<'p> {
                 self.is_cut = true;
                 return;
             }
-            Words::Sentence(limit) => {
-                let (mut line, is_cut) = text::sentence(&doc.text, limit);
+            Words::Sentences(most, limit) => {
+                let (mut line, is_cut) = text::sentences(&doc.text, most, limit);
                 self.is_cut |= is_cut;
                 for (tag, value) in &doc.tags {
                     if *tag == "pattern" && value.len() > 40 {

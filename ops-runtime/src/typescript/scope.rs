@@ -18,7 +18,9 @@ use crate::{Definitions, pointer};
 /// Who sends the values of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Side {
-    /// The caller of an HTTP operation, who sends nothing that is `readOnly`.
+    /// The caller of an HTTP operation, for its parameters and bodies themselves, which are all sent.
+    Parts,
+    /// The same caller, for what is in them: nothing that is `readOnly`.
     Request,
     /// The caller of any other operation, for whom `readOnly` means nothing.
     Input,
@@ -29,13 +31,18 @@ pub(super) enum Side {
 }
 
 impl Side {
+    /// The side of the values of properties.
+    pub(super) fn within(self) -> Self {
+        if self == Self::Parts { Self::Request } else { self }
+    }
+
     /// True if a property is not for this side.
     pub(super) fn omits(self, property: &Value) -> bool {
         let says = |keyword: &str| property.get(keyword) == Some(&Value::Bool(true));
         match self {
             Self::Request => says("readOnly"),
             Self::Output => says("writeOnly"),
-            Self::Input | Self::Both => false,
+            Self::Parts | Self::Input | Self::Both => false,
         }
     }
 }
@@ -253,7 +260,7 @@ impl<'a> Scope<'a> {
             return Some(*number);
         }
         let mut plain = type_name(if key.1 == ROOT { "Root" } else { &key.1 });
-        if matches!(side, Side::Request | Side::Input) {
+        if matches!(side, Side::Parts | Side::Request | Side::Input) {
             plain.push_str("Input");
         }
         // Beginning with the last number: thousands of names may become the same.

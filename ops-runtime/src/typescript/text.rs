@@ -77,18 +77,29 @@ pub(super) fn comment(line: &str) -> String {
     out.replace("</script", "<\\/script")
 }
 
-/// The first sentence of a text, in one line of at most so many characters; true if that is not all of it.
-pub(super) fn sentence(text: &str, limit: usize) -> (String, bool) {
+/// The first sentences of a text in one line: as many as asked for, if they fit into so many characters. The first is cut if
+/// it does not fit. True if that is not all of the text.
+pub(super) fn sentences(text: &str, most: usize, limit: usize) -> (String, bool) {
     let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
     let mut line = String::new();
+    // Where the last whole sentence ends, and how many there are.
+    let (mut end, mut count) = (0, 0);
     for word in paragraph.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(word);
-        let is_end = word.ends_with(['.', '!', '?', '。']) && !ABBREVIATIONS.iter().any(|short| word.ends_with(short));
-        if is_end || line.chars().count() > limit {
+        if line.chars().count() > limit {
+            if end > 0 {
+                line.truncate(end);
+            }
             break;
+        }
+        if word.ends_with(['.', '!', '?', '。']) && !ABBREVIATIONS.iter().any(|short| word.ends_with(short)) {
+            (end, count) = (line.len(), count + 1);
+            if count == most {
+                break;
+            }
         }
     }
     let is_whole = line.len() >= text.split_whitespace().map(|word| word.len() + 1).sum::<usize>().saturating_sub(1);
@@ -132,14 +143,18 @@ mod tests {
 
     #[test]
     fn sentences_are_found() {
-        for (text, limit, wanted, is_cut) in [
-            ("One. Two.", 50, "One.", true),
-            ("One,\n  e.g. two.", 50, "One, e.g. two.", false),
-            ("One two three", 9, "One two...", true),
-            ("One\n\nTwo", 50, "One", true),
-            ("", 50, "", false),
+        for (text, most, limit, wanted, is_cut) in [
+            ("One. Two.", 1, 50, "One.", true),
+            ("One,\n  e.g. two.", 1, 50, "One, e.g. two.", false),
+            ("One two three", 1, 9, "One two...", true),
+            ("One\n\nTwo", 1, 50, "One", true),
+            ("", 1, 50, "", false),
+            ("One. Two. Three.", 2, 50, "One. Two.", true),
+            ("One. Two three.", 3, 50, "One. Two three.", false),
+            ("One. Two three.", 3, 10, "One.", true),
+            ("One two three. Four.", 3, 9, "One two...", true),
         ] {
-            assert_eq!(sentence(text, limit), (wanted.to_owned(), is_cut), "{text:?}");
+            assert_eq!(sentences(text, most, limit), (wanted.to_owned(), is_cut), "{text:?}");
         }
     }
 }

@@ -390,6 +390,11 @@ fn the_first_of_two_tags_stays() {
     for text in [r#"{"method":"cash","x":1,"method":"card"}"#, r#"{"x":1,"method":"cash","method":"card"}"#] {
         assert_eq!(from_str::<Payment>(text).unwrap(), Payment::Other(json!({"method": "cash", "x": 1})), "{text}");
     }
+    // A value has only the last of them.
+    let text = r#"{"kind":"issue","title":"t","kind":"raw"}"#;
+    assert!(matches!(from_str::<Event>(text), Ok(Event::Issue(issue)) if issue.title == "t"));
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(from_value::<Event>(&value).unwrap(), Event::Raw(json!({"title": "t"})));
 }
 
 /// A tag that was put among what a variant keeps is written once, and as it is.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::union::Depth;
 use super::variants::{MAX_TRIALS, lost};
 use super::{Fixer, Mode, Strip};
-use crate::normalise::equal::{discard, weight};
+use crate::normalise::equal::weight;
 use crate::normalise::node::{At, Node, Union};
 use crate::normalise::path::Path;
 
@@ -86,8 +86,7 @@ impl<'a> Fixer<'_, 'a> {
             self.trials -= 1;
             let still = |value: &Value| all.iter().all(|other| self.checker.check(at.to(other), value, depth + 1));
             if let Some(trial) = trial.filter(|trial| trial.faults == 0 && still(&trial.value)) {
-                discard(std::mem::replace(value, trial.value));
-                self.adopt(trial.repairs, trial.counts, path);
+                self.adopt(trial, value);
             }
         }
         is_counted

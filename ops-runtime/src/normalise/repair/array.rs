@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::{Fixer, Mode, Strip, path_of_created};
-use crate::normalise::equal::{copy, discard, distinct, repeated};
-use crate::normalise::node::{ArrayRules, At, Rest};
+use crate::normalise::check::MAX_DEPTH;
+use crate::normalise::equal::{copy, discard, distinct, repeated, weight};
+use crate::normalise::node::{ArrayRules, At, Kind, Rest};
 use crate::normalise::path::Path;
 use crate::normalise::text::MAX_CREATED;
 
@@ -21,24 +22,75 @@ impl<'a> Fixer<'_, 'a> {
         if !rules.unique {
             return self.items(at, rules, items, path, strip, depth);
         }
-        if self.mode == Mode::Repair {
-            let conform = self.items(at, rules, items, path, strip, depth);
-            return match self.are_distinct(items) {
-                Some(true) => conform,
-                Some(false) => self.keep_array(path, "array elements to be unique"),
-                None => false,
-            };
+        if self.mode == Mode::Cast {
+            return self.conforms(at, items, depth) || self.unique(at, rules, items, path, strip, depth);
         }
-        if self.mode != Mode::Cast {
-            let conform = self.within(Mode::Clean, |fixer| fixer.items(at, rules, items, path, strip, depth));
-            let conform = conform && self.are_distinct(items) == Some(true);
-            if conform || self.mode == Mode::Clean {
-                return conform;
-            }
-        } else if self.conforms(at, items, depth) {
+        let (came, mark) = (self.came(at, rules, items, depth), self.mark());
+        let conform = match self.mode {
+            Mode::Repair => self.items(at, rules, items, path, strip, depth),
+            _ => self.within(Mode::Clean, |fixer| fixer.items(at, rules, items, path, strip, depth)),
+        };
+        let are_distinct = self.are_distinct(items);
+        if conform && are_distinct == Some(true) {
             return true;
         }
-        self.unique(at, rules, items, path, strip, depth)
+        // What is removed or filled in may be all that tells two items apart.
+        if let Some(mut came) = came.filter(|_| are_distinct == Some(false))
+            && self.conforms(at, &mut came, depth)
+        {
+            came.iter_mut().zip(&*items).for_each(|(came, cleaned)| take_numbers(came, cleaned));
+            std::mem::replace(items, came).into_iter().for_each(discard);
+            self.rollback(mark);
+            return true;
+        }
+        match self.mode {
+            Mode::Normalise => self.unique(at, rules, items, path, strip, depth),
+            Mode::Repair if are_distinct == Some(false) => self.keep_array(path, "array elements to be unique"),
+            _ => false,
+        }
+    }
+
+    /// A copy of items that may become equal to each other. The original looks at them as they are afterwards.
+    fn came(&self, at: At<'a>, rules: &'a ArrayRules, items: &[Value], depth: u32) -> Option<Vec<Value>> {
+        let stays = |fixer: &Self| fixer.items_stay(at, rules, items, depth);
+        let steps = || items.iter().map(weight).sum::<usize>() as u64 / 4;
+        let pays = || self.found(|fixer| fixer.checker.budget.spend(steps())) == Some(true);
+        if self.compat() || self.found(stays) == Some(true) || !pays() {
+            return None;
+        }
+        items.iter().map(copy).collect()
+    }
+
+    fn items_stay(&self, at: At<'a>, rules: &'a ArrayRules, items: &[Value], depth: u32) -> bool {
+        let stays = |(index, item)| rules.item(index).is_none_or(|node| self.stays(at.to(node), item, depth + 1));
+        items.iter().enumerate().all(stays)
+    }
+
+    /// True if a value plainly has all that its schema declares, and nothing else: then nothing is removed or filled in.
+    fn stays(&self, at: At<'a>, value: &Value, depth: u32) -> bool {
+        if !value.is_object() && !value.is_array() {
+            return true;
+        }
+        let Some(at) = self.checker.follow(at).filter(|_| depth < MAX_DEPTH) else { return false };
+        let Kind::Typed(typed) = &at.node.kind else { return matches!(at.node.kind, Kind::Any | Kind::Plain(_)) };
+        match value {
+            Value::Array(items) => {
+                let pays = self.checker.budget.spend(1 + items.len() as u64 / 4);
+                pays && typed.array.as_ref().is_none_or(|rules| self.items_stay(at, rules, items, depth))
+            }
+            Value::Object(map) => {
+                let Some(rules) = &typed.object else { return true };
+                let (mut cursor, mut wanted) = (0, 0);
+                let stays = |(name, value): (&String, &Value)| {
+                    let Some(property) = rules.find(name, &mut cursor) else { return false };
+                    wanted += usize::from(property.wanted());
+                    self.stays(at.to(&property.node), value, depth + 1)
+                };
+                let pays = self.checker.budget.spend(1 + map.len() as u64 / 4);
+                pays && rules.patterns.is_empty() && map.iter().all(stays) && wanted == rules.wanted
+            }
+            _ => true,
+        }
     }
 
     /// True if no item equals another. `None` if the steps ran out.
@@ -193,5 +245,20 @@ impl<'a> Fixer<'_, 'a> {
         }
         items.append(&mut made);
         self.record(path, expected, "array");
+    }
+}
+
+/// Takes over how the numbers of a value were written.
+fn take_numbers(came: &mut Value, cleaned: &Value) {
+    match (came, cleaned) {
+        (Value::Number(came), Value::Number(cleaned)) => came.clone_from(cleaned),
+        (Value::Array(came), Value::Array(cleaned)) => {
+            came.iter_mut().zip(cleaned).for_each(|(came, cleaned)| take_numbers(came, cleaned));
+        }
+        (Value::Object(came), Value::Object(cleaned)) => {
+            let both = came.iter_mut().filter_map(|(name, came)| Some((came, cleaned.get(name)?)));
+            both.for_each(|(came, cleaned)| take_numbers(came, cleaned));
+        }
+        _ => {}
     }
 }

@@ -55,6 +55,11 @@ impl<'a> Declared<'a> {
         nodes
     }
 
+    /// True if one of them is of lists whose items must differ.
+    fn is_unique(&self) -> bool {
+        self.typed.iter().any(|(_, typed)| typed.array.as_ref().is_some_and(|rules| rules.unique))
+    }
+
     /// The schemas of an item.
     fn item(&self, index: usize) -> Vec<At<'a>> {
         let arrays = self.typed.iter().filter_map(|(at, typed)| Some((at, typed.array.as_ref()?)));
@@ -144,7 +149,8 @@ impl<'a> Fixer<'_, 'a> {
                     }
                 }
             }
-            Value::Array(items) if matches!(strip, Strip::All) => {
+            // What is undeclared may be all that tells two items apart.
+            Value::Array(items) if matches!(strip, Strip::All) && !all.iter().any(Declared::is_unique) => {
                 for (index, value) in items.iter_mut().enumerate().filter(|(_, value)| is_nested(value)) {
                     let below: Vec<Vec<At<'a>>> = all.iter().map(|declared| declared.item(index)).collect();
                     if !below.iter().any(Vec::is_empty) {

@@ -149,6 +149,16 @@ impl Told {
         self.order.len()
     }
 
+    /// The places since the mark, in their order.
+    pub(super) fn since(&self, mark: usize) -> Vec<u64> {
+        self.order.get(mark..).unwrap_or_default().to_vec()
+    }
+
+    /// Notes places again that were taken back.
+    pub(super) fn adopt(&mut self, places: Vec<u64>) {
+        self.order.extend(places.into_iter().filter(|place| self.places.insert(*place)));
+    }
+
     /// Takes back the places since the mark.
     pub(super) fn undo(&mut self, mark: usize) {
         for place in self.order.drain(mark.min(self.order.len())..) {

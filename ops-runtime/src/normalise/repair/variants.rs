@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::told::Counts;
 use super::{Fixer, Strip, kind};
 use crate::normalise::equal::{copy, discard, weight};
-use crate::normalise::findings::{Change, Repair};
+use crate::normalise::findings::Repair;
 use crate::normalise::node::{At, Intersect, Node, Tag, Types, Union};
 use crate::normalise::path::Path;
 
@@ -17,6 +17,8 @@ pub(super) struct Trial {
     pub(super) value: Value,
     pub(super) repairs: Vec<Repair>,
     pub(super) counts: Counts,
+    /// The places where properties were removed.
+    told: Vec<u64>,
     score: u32,
     pub(super) faults: usize,
 }
@@ -77,9 +79,9 @@ impl<'a> Fixer<'_, 'a> {
         match chosen {
             Some(chosen) => {
                 let trial = trials.swap_remove(chosen);
-                discard(std::mem::replace(value, trial.value));
-                self.adopt(trial.repairs, trial.counts, path);
-                trial.faults == 0
+                let faults = trial.faults;
+                self.adopt(trial, value);
+                faults == 0
             }
             None => {
                 // A tag that no variant has was reported before the variants were tried.
@@ -132,11 +134,12 @@ impl<'a> Fixer<'_, 'a> {
         let fits = self.again(|fixer| fixer.fix(at, &mut copied, path, strip, depth + 1));
         let counts = self.repairs.mark().since(mark.repairs);
         let repairs = self.repairs.take_since(mark.repairs);
+        let told = self.told.as_ref().map_or_else(Vec::new, |told| told.since(mark.told));
         self.rollback(mark);
         self.throws = throws;
         let faults = counts.kept.max(usize::from(!fits));
         let score = self.found(|fixer| fixer.score(at, value, value, depth, 0))?;
-        Some(Trial { value: copied, repairs, counts, score, faults })
+        Some(Trial { value: copied, repairs, counts, told, score, faults })
     }
 
     /// The variant with most in common with the value, unless another declares a property that it would remove.
@@ -155,16 +158,13 @@ impl<'a> Fixer<'_, 'a> {
         (!loses).then_some(chosen)
     }
 
-    /// Takes over the reports of a trial.
-    pub(super) fn adopt(&mut self, mut repairs: Vec<Repair>, mut counts: Counts, path: &Path<'_>) {
-        // The places of a trial were taken back; reported again, they count once.
-        repairs.retain(|repair| {
-            let is_new = repair.change != Change::Removed
-                || self.told.as_mut().is_none_or(|told| told.note(path, &repair.pointer));
-            counts.all -= usize::from(!is_new).min(counts.all);
-            is_new
-        });
-        self.repairs.adopt(repairs, counts);
+    /// Takes over the result of a trial, and its reports.
+    pub(super) fn adopt(&mut self, trial: Trial, value: &mut Value) {
+        discard(std::mem::replace(value, trial.value));
+        if let Some(told) = &mut self.told {
+            told.adopt(trial.told);
+        }
+        self.repairs.adopt(trial.repairs, trial.counts);
     }
 
     /// A value that names an unknown variant stays unchanged: its properties may be declared there.

@@ -2,7 +2,7 @@
 //!
 //! Specs come from documents and tools as well as from code, so they are read as in
 //! [`Reading::Default`](crate::normalise::Reading::Default): `nullable` counts, `oneOf` is satisfied by any variant,
-//! and tuples and bounds of older drafts are understood.
+//! and tuples, bounds and dependencies of older drafts are understood.
 
 use crate::model::keywords::{Holds, holds};
 use serde_json::{Map, Value, json};
@@ -23,6 +23,7 @@ fn rewrite(schema: &mut Value, depth: usize) {
         Value::Array(schemas) => return schemas.iter_mut().for_each(|schema| rewrite(schema, depth + 1)),
         _ => return,
     };
+    dependencies(node);
     for (keyword, value) in node.iter_mut() {
         match (holds(keyword), value) {
             (Holds::Value, _) => {}
@@ -61,6 +62,17 @@ fn tuple(node: &mut Map<String, Value>) {
         node.entry("prefixItems").or_insert(items);
         if let Some(rest) = node.remove("additionalItems") {
             node.insert("items".to_owned(), rest);
+        }
+    }
+}
+
+/// `dependencies`, of draft 7 and before: names, and schemas. Where a newer keyword is there, too, that counts.
+fn dependencies(node: &mut Map<String, Value>) {
+    let Some(Value::Object(dependencies)) = node.remove("dependencies") else { return };
+    let (names, schemas): (Map<_, _>, Map<_, _>) = dependencies.into_iter().partition(|(_, value)| value.is_array());
+    for (keyword, members) in [("dependentRequired", names), ("dependentSchemas", schemas)] {
+        if !members.is_empty() {
+            node.entry(keyword).or_insert(Value::Object(members));
         }
     }
 }
@@ -174,6 +186,21 @@ mod tests {
             (json!({ "minimum": 1, "exclusiveMinimum": true }), json!({ "exclusiveMinimum": 1 })),
             (json!({ "maximum": 1, "exclusiveMaximum": false }), json!({ "maximum": 1 })),
             (json!({ "$ref": "#/$defs/a b" }), json!({ "$ref": "#/$defs/a%20b" })),
+            (
+                json!({ "dependencies": { "a": ["b"], "oneOf": { "nullable": true, "type": "string" }, "c": false } }),
+                json!({
+                    "dependentRequired": { "a": ["b"] },
+                    "dependentSchemas": { "c": false, "oneOf": { "anyOf": [{ "type": "null" }, { "type": "string" }] } },
+                }),
+            ),
+            (
+                json!({ "dependencies": { "a": ["b"] }, "dependentRequired": { "oneOf": ["c"] } }),
+                json!({ "dependentRequired": { "oneOf": ["c"] } }),
+            ),
+            (
+                json!({ "dependentRequired": { "$schema": ["b"], "items": ["a"], "nullable": ["a"], "oneOf": ["a"] } }),
+                json!({ "dependentRequired": { "$schema": ["b"], "items": ["a"], "nullable": ["a"], "oneOf": ["a"] } }),
+            ),
             // A property is no keyword, and a value no schema.
             (
                 json!({ "properties": { "nullable": { "oneOf": [] } } }),

@@ -1,67 +1,99 @@
 //! Closed parts: `additionalProperties: false` in one part of an `allOf` refuses properties of another part (JSON
 //! Schema, section 10.3.2.3), so that no value could have them. For repairs, the parts are merged first.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::parts::{Parts, address, each_schema, each_schema_mut};
 use crate::pointer;
 
-/// Opens closed parts beside parts with more properties. A part that refers to a definition then refers to an open copy
-/// of it. The definition itself stays closed for its other users.
+/// Opens closed parts beside parts with more properties. If all parts are closed, the whole is closed instead.
+///
+/// A part that refers to a definition then refers to an open copy of it. The definition itself stays closed for its
+/// other users.
 pub(super) fn open_parts(schema: &mut Value) {
     let Some(mut parts) = Parts::of(schema, is_closed) else { return };
-    let mut wrong: HashSet<usize> = HashSet::new();
-    // The definitions that are closed, or have a part that is.
-    let mut closed: HashSet<String> = HashSet::new();
+    // The schemas with such parts, by their position: true if they are closed as a whole.
+    let mut wrong: HashMap<usize, bool> = HashMap::new();
+    let (mut whole, mut inner) = (HashSet::new(), HashSet::new());
+    let mut position = 0;
     each_schema(schema, &mut |schema| {
         if (schema.get("allOf").is_some() || schema.get("$ref").is_some() && schema.get("properties").is_some())
-            && refuses(&mut parts, schema)
+            && let Some(are_closed) = refusal(&mut parts, schema)
         {
-            wrong.insert(address(schema));
+            // One that is itself a part is closed by the whole.
+            let closes = are_closed && !inner.contains(&address(schema)) && schema.get(UNEVALUATED).is_none();
+            wrong.insert(position, closes);
+            whole.extend(closes.then(|| address(schema)));
+            add_members(schema, &mut inner);
         }
+        position += 1;
     });
     if wrong.is_empty() {
         return;
     }
     let definitions = schema.get("$defs").and_then(Value::as_object);
+    // The definitions that are closed, or have a part that is; and those that are closed as a whole.
+    let (mut closed, mut sealed) = (HashSet::new(), HashSet::new());
     for (name, definition) in definitions.into_iter().flatten() {
         if parts.all(definition).into_iter().any(is_closed) {
             closed.insert(name.clone());
         }
+        sealed.extend(whole.contains(&address(definition)).then(|| name.clone()));
     }
     let mut suffix = "_open".to_owned();
     while definitions.is_some_and(|own| own.keys().any(|name| name.ends_with(&suffix))) {
         suffix.push('_');
     }
-    let mut opening = Opening { closed, suffix, wanted: BTreeSet::new() };
+    let mut opening = Opening { closed, sealed, suffix, wanted: BTreeSet::new() };
+    // Addresses change with the keywords, positions do not.
+    let mut position = 0;
     each_schema_mut(schema, &mut |schema| {
-        if wrong.contains(&address(schema)) {
+        if let Some(closes) = wrong.get(&position) {
             opening.members(schema, 0);
+            if *closes && let Some(node) = schema.as_object_mut() {
+                node.insert(UNEVALUATED.to_owned(), Value::Bool(false));
+            }
         }
+        position += 1;
     });
     opening.copy(schema);
+}
+
+const UNEVALUATED: &str = "unevaluatedProperties";
+
+/// Adds the parts that stand in the `allOf` of a schema.
+fn add_members(schema: &Value, members: &mut HashSet<usize>) {
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let own = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        open.extend(own.filter(|member| members.insert(address(member))));
+    }
 }
 
 fn is_closed(schema: &Value) -> bool {
     schema.get("additionalProperties") == Some(&Value::Bool(false)) && schema.get("patternProperties").is_none()
 }
 
-/// True if a part of a schema is closed and does not have a property of another part.
-fn refuses<'s>(parts: &mut Parts<'s>, schema: &'s Value) -> bool {
+/// `None` unless a part of a schema is closed and does not have a property of another part. If so, true if all parts with
+/// properties are closed.
+fn refusal<'s>(parts: &mut Parts<'s>, schema: &'s Value) -> Option<bool> {
     let all = parts.all(schema);
-    let properties = |part: &'s Value| part.get("properties").and_then(Value::as_object);
+    let properties = |part: &'s Value| part.get("properties").and_then(Value::as_object).filter(|own| !own.is_empty());
     let mut closed = all.iter().skip(1).filter(|part| is_closed(part)).peekable();
-    if closed.peek().is_none() {
-        return false;
-    }
+    closed.peek()?;
     let names: HashSet<&String> = all.iter().filter_map(|part| properties(part)).flat_map(|own| own.keys()).collect();
-    closed.any(|part| parts.spend(names.len()) && properties(part).map_or(0, serde_json::Map::len) < names.len())
+    let refuses =
+        closed.any(|part| parts.spend(names.len()) && properties(part).map_or(0, serde_json::Map::len) < names.len());
+    let mut with_properties = all.iter().filter(|part| properties(part).is_some());
+    // Without room, not all parts were found.
+    refuses.then(|| parts.spend(1) && with_properties.all(|part| is_closed(part)))
 }
 
 struct Opening {
     closed: HashSet<String>,
+    sealed: HashSet<String>,
     /// The suffix of the names of copies.
     suffix: String,
     wanted: BTreeSet<String>,
@@ -88,7 +120,8 @@ impl Opening {
         if is_closed(schema)
             && let Some(node) = schema.as_object_mut()
         {
-            node.remove("additionalProperties");
+            // The order stays.
+            node.retain(|keyword, _| keyword != "additionalProperties");
         }
         self.members(schema, depth);
     }
@@ -102,6 +135,9 @@ impl Opening {
                 continue;
             }
             if let Some(mut copy) = definitions.get(&name).cloned() {
+                if let Some(node) = copy.as_object_mut().filter(|_| self.sealed.contains(&name)) {
+                    node.remove(UNEVALUATED);
+                }
                 self.whole(&mut copy, 0);
                 definitions.insert(format!("{name}{}", self.suffix), copy);
             }
@@ -119,10 +155,12 @@ mod tests {
     #[test]
     fn a_part_allows_what_another_describes() {
         let closed = json!({ "properties": { "a": {} }, "additionalProperties": false });
+        let other = json!({ "properties": { "b": {} }, "additionalProperties": false });
         let mut schema = json!({
             "$defs": {
                 "Closed": closed,
                 "Around": { "allOf": [{ "$ref": "#/$defs/Closed" }], "description": "d" },
+                "Both": { "allOf": [closed, other] },
                 "Circle": { "allOf": [{ "$ref": "#/$defs/Circle" }, { "$ref": "#/$defs/Closed" }, { "properties": { "b": {} } }] },
             },
             "properties": {
@@ -131,6 +169,12 @@ mod tests {
                 "within": { "allOf": [{ "allOf": [closed] }, { "properties": { "b": {} } }] },
                 "same": { "allOf": [{ "$ref": "#/$defs/Around" }, { "properties": { "a": {} } }] },
                 "circle": { "$ref": "#/$defs/Circle" },
+                "both": { "$ref": "#/$defs/Both" },
+                "each": { "allOf": [{ "$ref": "#/$defs/Both" }, { "properties": { "c": {} }, "additionalProperties": false }] },
+                "more": { "allOf": [{ "$ref": "#/$defs/Both" }, { "properties": { "c": {} } }] },
+                "inline": { "allOf": [{ "allOf": [closed, other] }, { "properties": { "c": {} } }] },
+                "either": { "allOf": [closed, other], "anyOf": [{ "properties": { "c": {} }, "required": ["c"] }, {}] },
+                "behind": { "allOf": [closed, other], "not": { "allOf": [{ "allOf": [closed, other], "required": ["a"] }] } },
             },
         });
         open_parts(&mut schema);
@@ -145,6 +189,19 @@ mod tests {
             ("same", json!({ "a": 1 }), true),
             ("same", json!({ "b": 1 }), false),
             ("circle", json!({ "a": 1, "b": 1 }), true),
+            // All parts are closed, so that the whole is.
+            ("both", json!({ "a": 1, "b": 1 }), true),
+            ("both", json!({ "a": 1, "b": 1, "bb": 1 }), false),
+            ("each", json!({ "a": 1, "b": 1, "c": 1 }), true),
+            ("each", json!({ "a": 1, "d": 1 }), false),
+            ("more", json!({ "a": 1, "b": 1, "c": 1 }), true),
+            ("more", json!({ "d": 1 }), true),
+            ("inline", json!({ "a": 1, "b": 1, "c": 1 }), true),
+            ("inline", json!({ "d": 1 }), true),
+            ("either", json!({ "a": 1, "c": 1 }), true),
+            ("either", json!({ "a": 1, "d": 1 }), false),
+            ("behind", json!({ "b": 1 }), true),
+            ("behind", json!({ "a": 1, "b": 1 }), false),
         ] {
             assert_eq!(validator.check(&json!({ name: value })), expected, "{name}: {value}");
         }

@@ -1,7 +1,7 @@
 //! Decides if a schema has constraints that a Rust type made from it cannot express.
 
 use std::collections::{BTreeSet, HashSet};
-use std::ptr;
+use std::{iter, ptr};
 
 use serde_json::{Map, Value};
 
@@ -21,6 +21,7 @@ const CONSTRAINTS: &[&str] = &[
     "minProperties",
     "maxProperties",
     "propertyNames",
+    "dependencies",
     "dependentRequired",
     "dependentSchemas",
     "not",
@@ -48,6 +49,9 @@ const UNREAD: &[&str] = &[
     "$id",
 ];
 
+/// How many references may lead to references.
+const CHAIN: usize = 16;
+
 /// Keywords that allow no other properties if they are false.
 const CLOSE: &[&str] = &["additionalProperties", "unevaluatedProperties"];
 
@@ -58,6 +62,8 @@ pub(super) enum Beyond {
     Nothing,
     /// It has no other properties: a value of the type has none, but JSON that is read into it may.
     Closed,
+    /// Values that a type made from it can hold and that it does not list: others of an enum, say.
+    Unlisted,
     /// Constraints, which a value of the type may break.
     Constraints,
 }
@@ -73,7 +79,57 @@ pub(super) fn beyond(schema: &Schema, definitions: &Definitions) -> Beyond {
         }
         CONSTRAINTS.iter().any(|keyword| node.contains_key(*keyword)) || bounds_differ(node)
     });
-    if constrained || schema.is_made() && is_extended(&root) { Beyond::Constraints } else { beyond }
+    if constrained || schema.is_made() && is_extended(&root) {
+        return Beyond::Constraints;
+    }
+    match beyond {
+        beyond if schema.is_made() || !is_narrower(&root) => beyond,
+        Beyond::Closed => Beyond::Constraints,
+        _ => Beyond::Unlisted,
+    }
+}
+
+/// True if a Rust type that is made from a schema may hold more than the schema allows: other values than those of an enum,
+/// an object that is none of several alternatives, or any name in a map.
+fn is_narrower(root: &Value) -> bool {
+    let mut tags = HashSet::new();
+    any(root, |node| {
+        tags.extend(tags_of(node).map(address));
+        let lists = match node.get("enum").and_then(Value::as_array) {
+            Some(values) if values.len() > 1 => true,
+            values => (values.is_some() || node.contains_key("const")) && !tags.contains(&address(node)),
+        };
+        let has_patterns = node.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+        lists || has_patterns || variants_of(node).any(|variant| reached(root, variant).any(requires_undeclared))
+    })
+}
+
+/// The schemas of the properties that an object must have. One that has only one value is no field of the object's type.
+fn tags_of(node: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    let required = node.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let properties = node.get("properties").and_then(Value::as_object);
+    required.filter_map(move |name| properties?.get(name)?.as_object())
+}
+
+/// The schemas of the variants of a union.
+fn variants_of(node: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    let unions = ["anyOf", "oneOf"].into_iter().filter_map(move |keyword| node.get(keyword)?.as_array());
+    unions.flatten().filter_map(Value::as_object)
+}
+
+fn address(node: &Map<String, Value>) -> usize {
+    ptr::from_ref(node).addr()
+}
+
+/// A schema, and those that references lead to from it.
+fn reached<'s>(root: &'s Value, node: &'s Map<String, Value>) -> impl Iterator<Item = &'s Map<String, Value>> {
+    let next = move |node: &&'s Map<String, Value>| target(root, node.get("$ref")?.as_str()?)?.as_object();
+    iter::successors(Some(node), next).take(CHAIN)
+}
+
+/// The schema that a reference of a self-contained schema leads to.
+fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+    root.pointer(reference.strip_prefix('#')?).filter(|target| target.is_object())
 }
 
 /// True if a schema that a Rust type makes has been given keywords that ask for more than the type: by `extend`, say.
@@ -83,9 +139,8 @@ pub(super) fn beyond(schema: &Schema, definitions: &Definitions) -> Beyond {
 fn is_extended(root: &Value) -> bool {
     let mut variants = HashSet::new();
     any(root, |node| {
-        let unions = ["anyOf", "oneOf"].iter().filter_map(|keyword| node.get(*keyword)?.as_array());
-        variants.extend(unions.flatten().filter_map(Value::as_object).map(|variant| ptr::from_ref(variant).addr()));
-        let may_have_tag = variants.contains(&ptr::from_ref(node).addr());
+        variants.extend(variants_of(node).map(address));
+        let may_have_tag = variants.contains(&address(node));
         let lists = |part: &Value| part.get("enum").is_some() || !may_have_tag && part.get("const").is_some();
         requires_undeclared(node) || parts(node).any(lists)
     })
@@ -107,10 +162,16 @@ fn requires_undeclared(node: &Map<String, Value>) -> bool {
     required.into_iter().flatten().filter_map(Value::as_str).any(|name| !is_declared(name))
 }
 
-/// True if the schema, or one that it reaches, has a keyword that our own reading does not check.
+/// True if the schema, or one that it reaches, has a keyword that our own reading does not check, or lists objects or lists: it
+/// does not check what stands beside them.
 pub(super) fn is_beyond_our_reading(schema: &Schema, definitions: &Definitions) -> bool {
     let Ok(root) = schema.self_contained(definitions) else { return true };
-    any(&root, |node| UNREAD.iter().any(|keyword| node.contains_key(*keyword)))
+    let is_nested = |value: &Value| value.is_object() || value.is_array();
+    any(&root, |node| {
+        UNREAD.iter().any(|keyword| node.contains_key(*keyword))
+            || node.get("const").is_some_and(is_nested)
+            || node.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().any(is_nested))
+    })
 }
 
 /// True if a condition holds for a node of a self-contained schema that its root reaches.
@@ -124,8 +185,7 @@ pub(super) fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bo
         stack.extend(applied(node).filter(|schema| schema.is_object()));
         if let Some(name) = node.get("$ref").and_then(Value::as_str)
             && seen.insert(name)
-            && let Some(target) = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
-            && target.is_object()
+            && let Some(target) = target(root, name)
         {
             stack.push(target);
         }
@@ -169,6 +229,38 @@ mod tests {
         assert_eq!(of(nested(json!({ "type": "string", "pattern": "^a" }))), Beyond::Constraints);
         let both = json!({ "additionalProperties": false, "properties": { "a": { "minimum": 1 } } });
         assert_eq!(of(both), Beyond::Constraints);
+        assert_eq!(of(nested(json!({ "dependencies": { "a": ["b"] } }))), Beyond::Constraints);
+        // A type that is made from a schema holds other values of an enum, too.
+        let listed = json!({ "type": "string", "enum": ["a", "b"] });
+        assert_eq!(of(nested(listed.clone())), Beyond::Unlisted);
+        assert_eq!(of(json!({ "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] })), Beyond::Unlisted);
+        assert_eq!(of(json!({ "patternProperties": { "^a": {} } })), Beyond::Unlisted);
+        let closed = json!({ "properties": { "a": listed }, "additionalProperties": false });
+        assert_eq!(of(closed), Beyond::Constraints);
+        let tag = json!({ "type": "object", "properties": { "kind": { "enum": ["a"] } }, "required": ["kind"] });
+        assert_eq!(of(json!({ "oneOf": [tag, { "type": "null" }] })), Beyond::Nothing);
+        let tag = |required: Value, kind: Value| {
+            let definitions = json!({ "Kind": { "const": "a" } });
+            json!({ "properties": { "kind": kind }, "required": required, "$defs": definitions })
+        };
+        assert_eq!(of(tag(json!(["kind"]), json!({ "const": "a" }))), Beyond::Nothing);
+        // What may be absent is a field, and so is what the document has a name for.
+        assert_eq!(of(tag(json!([]), json!({ "const": "a" }))), Beyond::Unlisted);
+        assert_eq!(of(tag(json!([]), json!({ "enum": ["a"] }))), Beyond::Unlisted);
+        assert_eq!(of(tag(json!(["kind"]), json!({ "$ref": "#/$defs/Kind" }))), Beyond::Unlisted);
+        let needs = |name: &str| json!({ "required": [name] });
+        let alternatives = json!([{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/B" }]);
+        let named = json!({ "anyOf": alternatives, "$defs": { "A": { "$ref": "#/$defs/B" }, "B": needs("b") } });
+        assert_eq!(of(named), Beyond::Unlisted);
+    }
+
+    #[test]
+    fn what_our_own_reading_leaves_out() {
+        let is_beyond = |schema| is_beyond_our_reading(&Schema::from(schema), &Definitions::default());
+        assert!(is_beyond(json!({ "items": { "not": {} } })));
+        assert!(is_beyond(json!({ "properties": { "a": { "const": { "k": 1 } } } })));
+        assert!(is_beyond(json!({ "items": { "enum": ["all", ["a"]] } })));
+        assert!(!is_beyond(json!({ "items": { "enum": ["a", 1, null] }, "default": [["a"]] })));
     }
 
     #[test]

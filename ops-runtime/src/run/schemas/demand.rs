@@ -6,32 +6,75 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::Value;
 
 use super::parts::{Parts, address, each_schema, each_schema_mut};
-use crate::pointer;
+use crate::{HttpBody, OperationSpec, pointer};
 
 /// Limit of the nesting of lists of parts.
 const DEPTH: usize = 64;
 
 /// Names of properties that are not required.
-type Given = BTreeSet<String>;
+type Names = BTreeSet<String>;
 
-/// Stops requiring properties that the sender of a value cannot set.
+/// Where the properties may be that the sender of a value cannot set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    Nowhere,
+    /// Within the value's own properties, which the sender sets.
+    Below,
+    Anywhere,
+}
+
+impl Given {
+    /// Those of an input: only the parameters and bodies of requests have them.
+    pub(super) fn of_input(spec: &OperationSpec) -> Self {
+        match spec.directed_http() {
+            None => Self::Nowhere,
+            Some(http) if http.bodies.iter().any(HttpBody::is_rest) => Self::Anywhere,
+            Some(_) => Self::Below,
+        }
+    }
+}
+
+/// The schema of an operation's inputs for those who do not know its binding, so that they can set all that is required.
+///
+/// `None` if it is the schema of the spec.
+pub(crate) fn published_input(spec: &OperationSpec) -> Option<Value> {
+    let given = Given::of_input(spec);
+    if given == Given::Nowhere {
+        return None;
+    }
+    let mut schema = spec.input_schema().ok()?;
+    demand_less(&mut schema, "readOnly", given).then_some(schema)
+}
+
+/// Stops requiring properties that the sender of a value cannot set. Returns true if any are required.
 ///
 /// One part of an `allOf` may declare what another one requires, so a name is taken from the lists of all parts. A part
 /// that refers to a definition then refers to a copy that requires less. The definition itself stays unchanged for its
 /// other users.
-pub(super) fn demand_less(schema: &mut Value, other_side: &str) {
+pub(super) fn demand_less(schema: &mut Value, other_side: &str, given_at: Given) -> bool {
+    if given_at == Given::Nowhere {
+        return false;
+    }
     let is_of_other_side = |part: &Value| part.get(other_side) == Some(&Value::Bool(true));
-    let Some(mut parts) = Parts::of(schema, is_of_other_side) else { return };
+    let Some(mut parts) = Parts::of(schema, is_of_other_side) else { return false };
+    // The value's own properties may be described by several parts.
+    let own: HashSet<usize> = match given_at {
+        Given::Below => parts.all(schema).into_iter().map(address).collect(),
+        _ => HashSet::new(),
+    };
     // The names that a schema need not require, by the address of the schema.
-    let mut gone: HashMap<usize, Given> = HashMap::new();
+    let mut gone: HashMap<usize, Names> = HashMap::new();
     each_schema(schema, &mut |schema| {
+        if own.contains(&address(schema)) {
+            return;
+        }
         let given = given(&mut parts, schema, is_of_other_side);
         if !given.is_empty() {
             gone.insert(address(schema), given);
         }
     });
     if gone.is_empty() {
-        return;
+        return false;
     }
     let mut less = Less::of(schema, &mut parts, &gone);
     each_schema_mut(schema, &mut |schema| {
@@ -40,13 +83,14 @@ pub(super) fn demand_less(schema: &mut Value, other_side: &str) {
         }
     });
     less.copy(schema);
+    true
 }
 
 /// The properties that a schema requires and its sender cannot set.
-fn given<'s>(parts: &mut Parts<'s>, schema: &'s Value, is_of_other_side: impl Fn(&Value) -> bool) -> Given {
+fn given<'s>(parts: &mut Parts<'s>, schema: &'s Value, is_of_other_side: impl Fn(&Value) -> bool) -> Names {
     let all = parts.with_room(schema, length);
     let required: HashSet<&str> = all.iter().flat_map(|part| required_of(part)).collect();
-    let mut given = Given::new();
+    let mut given = Names::new();
     for properties in all.iter().filter_map(|part| part.get("properties")?.as_object()) {
         // By the shorter list.
         let names: Vec<(&str, &Value)> = match required.len() < properties.len() {
@@ -75,19 +119,19 @@ fn length(schema: &Value) -> usize {
 /// Takes names from the lists of schemas and of their parts.
 struct Less {
     /// The properties that each definition requires and does not declare itself; and the size of the definition.
-    demanded: HashMap<String, (Given, usize)>,
+    demanded: HashMap<String, (Names, usize)>,
     /// The suffix of the names of copies.
     suffix: String,
     /// The names of copies, by their definitions and what they do not require; and the reverse.
-    copies: HashMap<(String, Given), String>,
-    origins: HashMap<String, (String, Given)>,
+    copies: HashMap<(String, Names), String>,
+    origins: HashMap<String, (String, Names)>,
     wanted: Vec<String>,
     /// How much more may be compared and copied.
     left: usize,
 }
 
 impl Less {
-    fn of<'s>(schema: &'s Value, parts: &mut Parts<'s>, gone: &HashMap<usize, Given>) -> Self {
+    fn of<'s>(schema: &'s Value, parts: &mut Parts<'s>, gone: &HashMap<usize, Names>) -> Self {
         let names: HashSet<&str> = gone.values().flatten().map(String::as_str).collect();
         let definitions = schema.get("$defs").and_then(Value::as_object);
         let mut demanded = HashMap::new();
@@ -95,7 +139,7 @@ impl Less {
             let own = gone.get(&address(definition));
             let is_demanded = |name: &&str| names.contains(name) && own.is_none_or(|own| !own.contains(*name));
             let all = parts.with_room(definition, length);
-            let of_it: Given = all.into_iter().flat_map(required_of).filter(is_demanded).map(str::to_owned).collect();
+            let of_it: Names = all.into_iter().flat_map(required_of).filter(is_demanded).map(str::to_owned).collect();
             if !of_it.is_empty() {
                 demanded.insert(name.clone(), (of_it, size(definition)));
             }
@@ -109,7 +153,7 @@ impl Less {
     }
 
     /// Takes names from the list of a schema and from those of its parts.
-    fn whole(&mut self, schema: &mut Value, given: &Given, depth: usize) {
+    fn whole(&mut self, schema: &mut Value, given: &Names, depth: usize) {
         if let Some(Value::Array(required)) = schema.get_mut("required") {
             required.retain(|name| name.as_str().is_none_or(|name| !given.contains(name)));
         }
@@ -126,8 +170,8 @@ impl Less {
 
     /// The name of a copy that requires less than a definition, or than a copy of one; `None` if that requires nothing of it, or
     /// if the copies grow beyond the document's size.
-    fn copy_of(&mut self, name: &str, given: &Given) -> Option<String> {
-        let (name, mut less) = self.origins.get(name).cloned().unwrap_or_else(|| (name.to_owned(), Given::new()));
+    fn copy_of(&mut self, name: &str, given: &Names) -> Option<String> {
+        let (name, mut less) = self.origins.get(name).cloned().unwrap_or_else(|| (name.to_owned(), Names::new()));
         let (demanded, size) = self.demanded.get(&name)?;
         self.left = self.left.checked_sub(demanded.len().min(given.len()))?;
         let before = less.len();
@@ -202,7 +246,7 @@ mod tests {
             [("readOnly", json!(["name", "secret"])), ("writeOnly", json!(["id", "made", "name", "next"]))]
         {
             let mut schema = schema.clone();
-            demand_less(&mut schema, other_side);
+            demand_less(&mut schema, other_side, Given::Anywhere);
             assert_eq!(schema["allOf"][0]["required"], required);
         }
     }
@@ -229,7 +273,7 @@ mod tests {
             },
             "default": { "required": ["id"], "properties": { "id": { "readOnly": true } } },
         });
-        demand_less(&mut schema, "readOnly");
+        demand_less(&mut schema, "readOnly", Given::Anywhere);
         let required = |name: &str| schema["$defs"][name]["required"].clone();
         assert_eq!(required("Demands"), json!(["id", "name"]), "elsewhere it means the same");
         assert_eq!(required("Whole"), json!([]));
@@ -260,7 +304,7 @@ mod tests {
             )
         };
         let mut schema = json!({ "$defs": (0..4000).map(link).collect::<serde_json::Map<_, _>>() });
-        demand_less(&mut schema, "readOnly");
+        demand_less(&mut schema, "readOnly", Given::Anywhere);
         assert_eq!(schema["$defs"]["D0"]["required"], json!([]));
         assert_eq!(schema["$defs"]["D3999"]["required"], json!([]));
     }
@@ -275,7 +319,7 @@ mod tests {
             "properties": names.iter().map(user).collect::<serde_json::Map<_, _>>(),
         });
         let start = Instant::now();
-        demand_less(&mut schema, "readOnly");
+        demand_less(&mut schema, "readOnly", Given::Anywhere);
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
         assert_eq!(schema["$defs"]["Long"]["required"].as_array().unwrap().len(), NAMES - 1);
     }

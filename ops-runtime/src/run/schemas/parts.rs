@@ -81,6 +81,7 @@ impl<'s> Parts<'s> {
         has_room
     }
 
+    /// The definition that a schema refers to.
     fn target(&self, schema: &Value) -> Option<&'s Value> {
         let name = pointer::definition(schema.get("$ref")?.as_str()?)?;
         self.root.get("$defs")?.get(&*name)

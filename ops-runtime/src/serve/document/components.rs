@@ -31,7 +31,7 @@ pub(super) struct Components {
     schemas: BTreeMap<String, Value>,
     /// The name that each definition has here, by its table and its own name. The scope keeps the table alive: another
     /// one at its address would have the same number.
-    names: HashMap<(usize, String), (String, Scope)>,
+    names: HashMap<((usize, bool), String), (String, Scope)>,
     /// For each name, the scope and the own name of its definition.
     taken: BTreeMap<String, (Scope, String)>,
     queue: VecDeque<(String, Scope, String)>,
@@ -44,15 +44,18 @@ pub(super) struct Scope {
     shared: Definitions,
     /// True if it is that of an input.
     is_input: bool,
+    /// True if callers do not send what is `readOnly`, as OpenAPI means it.
+    is_bound: bool,
 }
 
 impl Scope {
-    /// A number that identifies the table in which a name is found.
-    fn table(&self, name: &str) -> usize {
-        match &self.own {
+    /// Identifies the table in which a name is found, and how it is written.
+    fn table(&self, name: &str) -> (usize, bool) {
+        let table = match &self.own {
             Some(own) if own.contains_key(name) => std::sync::Arc::as_ptr(own).addr(),
             _ => self.shared.as_slice().as_ptr().addr(),
-        }
+        };
+        (table, self.is_bound)
     }
 
     fn has_own(&self, name: &str) -> bool {
@@ -106,7 +109,7 @@ impl Components {
         }
         let own = (!own.is_empty()).then(|| std::sync::Arc::new(own));
         let is_input = std::ptr::eq(of, &spec.input);
-        (schema, Scope { own, shared: spec.definitions.clone(), is_input })
+        (schema, Scope { own, shared: spec.definitions.clone(), is_input, is_bound: spec.directed_http().is_some() })
     }
 
     /// The target of a schema that is only a reference.
@@ -128,6 +131,10 @@ impl Components {
         let Value::Object(members) = schema else { return schema.clone() };
         let mut out = Map::new();
         for (key, value) in members {
+            // Clients would not send such a property.
+            if key == "readOnly" && !scope.is_bound {
+                continue;
+            }
             let value = match (key.as_str(), value) {
                 ("$ref", Value::String(target)) => self.reference(target, scope).into(),
                 ("properties" | "patternProperties" | "dependentSchemas" | "$defs", Value::Object(members)) => {
@@ -193,7 +200,8 @@ impl Components {
                 // Definitions of two tables with the same name and description are one component.
                 Some((other, other_own)) => {
                     let closure = closure.get_or_insert_with(|| scope.closure(own));
-                    if other_own == own && other.closure(other_own) == *closure {
+                    let is_alike = other_own == own && other.closure(other_own) == *closure;
+                    if is_alike && (other.is_bound == scope.is_bound || !closure.values().any(has_read_only)) {
                         self.names.insert(key, (name.clone(), scope.clone()));
                         return name;
                     }
@@ -262,6 +270,15 @@ fn refer_to(name: &str, schema: &mut Value) {
 fn allowed(name: &str) -> String {
     let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     name.chars().map(kept).collect()
+}
+
+/// True if a part of a schema is `readOnly`.
+fn has_read_only(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => members.contains_key("readOnly") || members.values().any(has_read_only),
+        Value::Array(parts) => parts.iter().any(has_read_only),
+        _ => false,
+    }
 }
 
 /// Calls a function with the name of each definition that a schema refers to.

@@ -189,6 +189,8 @@ fn plain(content_type: &str) -> Value {
 }
 
 /// Adds the errors that an operation declares by codes of its own, each as a problem with that code.
+///
+/// If the server itself fails with the status of one, any other problem is admitted beside it.
 fn errors(spec: &OperationSpec, problem: &str, out: &mut Map<String, Value>, components: &mut Components) {
     let mut by_status: Vec<(u16, Vec<&ErrorDefinition>)> = Vec::new();
     for error in spec.errors.iter().filter(|error| !is_of_http(error)) {
@@ -204,7 +206,16 @@ fn errors(spec: &OperationSpec, problem: &str, out: &mut Map<String, Value>, com
         if out.contains_key(&key) {
             continue;
         }
-        let schemas: Vec<Value> = errors.iter().map(|error| coded(error, spec, problem, components)).collect();
+        let mut schemas: Vec<Value> = errors.iter().map(|error| coded(error, spec, problem, components)).collect();
+        if problem::is_own(status) {
+            // The server's own failures have the status, too. The titles name the types of the declared ones.
+            for (schema, error) in schemas.iter_mut().zip(&errors) {
+                if let Some(schema) = schema.as_object_mut() {
+                    schema.insert("title".to_owned(), error.code.as_ref().into());
+                }
+            }
+            schemas.push(json!({ "$ref": problem }));
+        }
         let schema = match <[Value; 1]>::try_from(schemas) {
             Ok([one]) => one,
             Err(several) => json!({ "anyOf": several }),

@@ -1,22 +1,22 @@
 declare namespace ops.shop {
   /**
-   * Shows a pet of the shop.
+   * Shows a pet of the shop. It may have been sold since.
    * @throws HTTP_404
    * Cut: to describe it with the detail "whole" gives all of it.
    */
   function pets_show_one(input: {
     /** @minimum 1 */
     petId: number;
-    /** What to show. */
+    /** What to show. Everything by default. */
     fields?: ("name" | "kind" | "owner")[];
     /** @default "none" */
     "x-trace"?: string;
   }): Promise<Pet>;
-  /** A pet. */
+  /** A pet. It is for sale. */
   type Pet = {
     /** @format int64 */
     id: number;
-    /** What it is called. @maxLength 40 */
+    /** What it is called. Not unique. @maxLength 40 */
     name: string;
     kind: Cat & { type?: "cat" } | Dog;
     /** @maxItems 2 */
@@ -50,16 +50,13 @@ declare namespace ops.shop {
 }
 
 declare namespace ops.shop {
-  /**
-   * Adds a pet.
-   * Cut: to describe it with the detail "whole" gives all of it.
-   */
+  /** Adds a pet. */
   function addPet(input: {
     body: PetInput;
   }): Promise<Pet>;
-  /** A pet. */
+  /** A pet. It is for sale. */
   type PetInput = {
-    /** What it is called. @maxLength 40 */
+    /** What it is called. Not unique. @maxLength 40 */
     name: string;
     kind: Cat & { type?: "cat" } | Dog;
     /** @maxItems 2 */
@@ -82,11 +79,11 @@ declare namespace ops.shop {
     /** @exclusiveMinimum 0 */
     weight?: number;
   };
-  /** A pet. */
+  /** A pet. It is for sale. */
   type Pet = {
     /** @format int64 */
     id: number;
-    /** What it is called. @maxLength 40 */
+    /** What it is called. Not unique. @maxLength 40 */
     name: string;
     kind: Cat & { type?: "cat" } | Dog;
     /** @maxItems 2 */
@@ -105,17 +102,16 @@ declare namespace ops.shop {
   /**
    * Streams sales as they come.
    * A stream: gives its first items as a list. One that failed is `{ error }`.
-   * Cut: to describe it with the detail "whole" gives all of it.
    */
   function watchSales(): Promise<{
     price: number;
     pet?: Pet;
   }[]>;
-  /** A pet. */
+  /** A pet. It is for sale. */
   type Pet = {
     /** @format int64 */
     id: number;
-    /** What it is called. @maxLength 40 */
+    /** What it is called. Not unique. @maxLength 40 */
     name: string;
     kind: Cat & { type?: "cat" } | Dog;
     /** @maxItems 2 */
