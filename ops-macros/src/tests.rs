@@ -292,6 +292,28 @@ fn places_have_names_and_parameters_one_default() {
 }
 
 #[test]
+fn errors_have_statuses_of_errors() {
+    for (status, is_one) in [
+        (quote!(99), false),
+        (quote!(200), false),
+        (quote!(302), false),
+        (quote!(399), false),
+        (quote!(400), true),
+        (quote!(599), true),
+        (quote!(600), false),
+        (quote!("404"), false),
+    ] {
+        let item = quote!(
+            async fn find(id: u64) -> Result<u64, String> {}
+        );
+        let text = expand(quote!(namespace = "a", errors(Gone = #status)), &item).to_string();
+        let message = "expected the HTTP status of an error, from 400 to 599, without quotes";
+        assert_eq!(text.contains(message), !is_one, "{status}: {text}");
+        assert_eq!(text.contains("compile_error"), !is_one, "{status}: {text}");
+    }
+}
+
+#[test]
 fn how_optional_parameters_are_written_and_read() {
     for (parameter, skips, reads) in [
         (quote!(a: Option<u8>), 1, 0),

@@ -64,7 +64,7 @@
 //! | too many calls (`TOO_MANY_REQUESTS`; `retryAfter` in the details, in seconds, gives `Retry-After`) | 429 |
 //! | a failure without a code of its own (`EXECUTION_ERROR`, `UNKNOWN_ERROR`), or a result that is not as promised | 500 |
 //! | another server failed (`TOOL_ERROR`, the error of an HTTP response) | 502 |
-//! | the server is full (with `Retry-After`); the call was cancelled (`ABORTED`) | 503 |
+//! | the server is full, or no worker serves the operation (with `Retry-After`); the call was cancelled (`ABORTED`) | 503 |
 //! | the call took too long (`TIMEOUT`) | 504 |
 //!
 //! If a handler fails with an [`ErrorResponse`](crate::ErrorResponse), such as a declared error of generated code, the

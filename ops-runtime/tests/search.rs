@@ -114,6 +114,29 @@ fn the_verb_of_a_question_chooses_among_operations_of_one_thing() {
     }
 }
 
+/// A phrase of the synonyms that stands for nothing here does not take its words away.
+#[test]
+fn words_of_a_phrase_without_operations_are_found() {
+    let describe = |id, text| OperationSpec::query(id).with_description(text);
+    let specs = [
+        describe("depot.look_up", "Looks up a parcel."),
+        describe("depot.weigh", "Weighs a parcel."),
+        describe("depot.drivers", "Lists the drivers."),
+    ];
+    let index = SearchIndex::new(&specs);
+    let found = |question: &str| {
+        let hits = index.search(question, 10);
+        let mut ids: Vec<String> = hits.iter().map(|hit| hit.id.clone().into_owned()).collect();
+        ids.sort();
+        ids
+    };
+    let parcels = ["depot.look_up", "depot.weigh"];
+    assert_eq!(found("parcel"), parcels);
+    for question in ["where is my parcel", "where is my parcel?", "where is my package", "track a package"] {
+        assert_eq!(found(question), parcels, "{question}");
+    }
+}
+
 #[test]
 fn what_is_deprecated_comes_later() {
     let hits = SearchIndex::new(SPECS).search("list repositories", 2);

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ops_runtime::mcp;
 use ops_runtime::openapi::{self, FileSource, ReadOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::typescript::{Detail, Names, declarations, describe};
-use ops_runtime::{binding::Binding, mcp};
 use serde_json::Value;
 
 use crate::corpus;
@@ -230,8 +230,10 @@ fn values(spec: &OperationSpec, judge: Judge) -> Values {
         values
     };
     let mut input = spec.input_schema().expect("the schema was read from JSON");
-    if matches!(spec.binding, Binding::Http(_)) {
-        take_out(&mut input, "readOnly");
+    // The parameters and bodies themselves are all sent.
+    for name in ["properties", "$defs"].into_iter().filter(|_| spec.http().is_some()) {
+        let schemas = input.get_mut(name).and_then(Value::as_object_mut).into_iter().flatten();
+        schemas.for_each(|(_, schema)| take_out(schema, "readOnly"));
     }
     let mut output = spec.output_schema().expect("the schema was read from JSON");
     take_out(&mut output, "writeOnly");

@@ -168,7 +168,7 @@ impl Parse for ErrorCode {
             (names::verbatim(&ident), ident.span())
         };
         let status = if input.parse::<Option<Token![=]>>()?.is_some() {
-            Some(status(input, 100..=599, "expected an HTTP status from 100 to 599")?)
+            Some(status(input, 400..=599, "expected the HTTP status of an error, from 400 to 599, without quotes")?)
         } else {
             None
         };

@@ -9,7 +9,7 @@ pub async fn find<T>(id: u64, (a, b): (T, T), name: &'static str, other: T) -> &
     "expected a text in quotes"
 }
 ::core::compile_error! {
-    "expected an HTTP status from 100 to 599"
+    "expected the HTTP status of an error, from 400 to 599, without quotes"
 }
 ::core::compile_error! {
     "expected a whole number and a unit: \"250ms\", \"5s\", \"2m\" or \"1h\""

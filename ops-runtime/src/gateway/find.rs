@@ -194,12 +194,17 @@ pub(super) fn unknown(gate: &Gate, view: &View, principal: &Principal, id: &str)
 
 /// The text for a refused input: each violation, the signature, and an example.
 pub(super) fn refused(gate: &Gate, view: &View, spec: &OperationSpec, error: &CallError) -> String {
-    let mut text = format!("{}: {}\n", error.code(), error.message());
-    let violations = error.details().get("violations").and_then(Value::as_array);
-    for violation in violations.into_iter().flatten() {
-        let part = |name| violation.get(name).and_then(Value::as_str).unwrap_or_default();
-        let place = part("pointer");
-        let _ = writeln!(text, "- {}: {}", if place.is_empty() { "the input" } else { place }, part("message"));
+    let violations = error.details().get("violations").and_then(Value::as_array).into_iter().flatten();
+    let told: Vec<(&str, &str)> = violations.map(|told| (part(told, "pointer"), part(told, "message"))).collect();
+    // Some messages end with the list.
+    let list = told.first().map(|(place, said)| match *place {
+        "" => format!(": {said}"),
+        place => format!(": {place}: {said}"),
+    });
+    let before = list.and_then(|list| Some(error.message().split_once(&list)?.0));
+    let mut text = format!("{}: {}\n", error.code(), before.unwrap_or(error.message()));
+    for (place, said) in told {
+        let _ = writeln!(text, "- {}: {said}", if place.is_empty() { "the input" } else { place });
     }
     let _ = write!(text, "\n{}", describe(gate, view, spec, false));
     let example = input_example(spec).to_string();
@@ -207,4 +212,9 @@ pub(super) fn refused(gate: &Gate, view: &View, spec: &OperationSpec, error: &Ca
         let _ = write!(text, "\n\nAn input that fits: {example}");
     }
     text
+}
+
+/// A text of a violation; empty if it is not there.
+fn part<'v>(violation: &'v Value, name: &str) -> &'v str {
+    violation.get(name).and_then(Value::as_str).unwrap_or_default()
 }

@@ -186,7 +186,8 @@ impl Gated {
             let spec = &*operation.spec;
             let check = |input: &Value| operation.check_by_handler(input, &inside);
             let passed = rules.admit(&operation, &input, &context, check).await?;
-            let answer = match Guard::start(Limits::of(&inside), || run(&*inner, spec, input, inside)) {
+            let answer = match Guard::start(Limits::of(&inside), &operation.spec, || run(&*inner, spec, input, inside))
+            {
                 Ok(running) => running.await,
                 Err(error) => Err(error),
             };
@@ -226,12 +227,12 @@ impl Endpoint for Gated {
             let passed = rules.admit(&operation, &input, &context, check).await?;
             let Payload::Value(input) = input else { return Err(CallError::execution("the input is no JSON value")) };
             let (first, rest) = Limits::of_subscription(&mut inside);
-            let stream = match Guard::start(first, || inner.subscribe(spec, input, inside)) {
+            let stream = match Guard::start(first, &operation.spec, || inner.subscribe(spec, input, inside)) {
                 Ok(opening) => opening.await,
                 Err(error) => Err(error),
             };
             let stream = stream.map_err(|error| error.with_declared_code(&spec.errors));
-            passed.follow(stream.map(|stream| StreamGuard::new(stream, rest).boxed()))
+            passed.follow(stream.map(|stream| StreamGuard::new(stream, rest, operation.spec.clone()).boxed()))
         })
     }
 

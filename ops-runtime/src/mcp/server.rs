@@ -18,7 +18,8 @@
 //! unchanged, everything else as JSON.
 //!
 //! An operation that returns content blocks, `Vec<ContentBlock>` or an envelope with [`McpMeta`](crate::McpMeta), has
-//! these as its result. A query is `readOnlyHint: true`.
+//! these as its result. A query is `readOnlyHint: true`, and so is a subscription that is requested by `GET`. Any other
+//! subscription may change something.
 //!
 //! # Subscriptions
 //!

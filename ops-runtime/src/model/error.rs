@@ -82,7 +82,7 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    /// The operation, or a handler for it, is not registered.
+    /// The operation, or a handler for it, is not registered, or no worker serves it.
     OperationNotFound = "OPERATION_NOT_FOUND",
     /// The caller's identity does not satisfy the operation's access rules.
     AccessDenied = "ACCESS_DENIED",
@@ -90,7 +90,7 @@ error_codes! {
     ValidationError = "VALIDATION_ERROR",
     /// The deadline passed, or a subscription was idle for too long.
     Timeout = "TIMEOUT",
-    /// The call was cancelled.
+    /// The call was cancelled, or its worker or the connection to it was lost.
     Aborted = "ABORTED",
     /// The handler or the transport failed.
     ExecutionError = "EXECUTION_ERROR",
@@ -247,6 +247,20 @@ impl CallError {
         }
     }
 
+    /// The message, and after that of an HTTP response the server's message in its body.
+    pub(crate) fn told(&self) -> Cow<'_, str> {
+        let Inner { message, details, .. } = &*self.0;
+        let body = details.get("body").filter(|_| self.is_status());
+        let said = body.and_then(|body| {
+            let content_type = details.get("contentType").and_then(Value::as_str).unwrap_or_default();
+            words::of_body(body, content_type, message)
+        });
+        match said {
+            Some(said) => Cow::Owned(format!("{message}: {said}")),
+            None => Cow::Borrowed(self.message()),
+        }
+    }
+
     /// True if this is the error of an HTTP response, whose message begins with the status.
     fn is_status(&self) -> bool {
         self.0.code == ErrorCode::ExecutionError
@@ -257,7 +271,7 @@ impl CallError {
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { message, details, operation, .. } = &*self.0;
+        let Inner { message, operation, .. } = &*self.0;
         if let Some(id) = operation
             && !message.contains(&format!("`{id}`"))
         {
@@ -266,15 +280,7 @@ impl fmt::Display for CallError {
         if !self.is_status() {
             return f.write_str(&self.plain());
         }
-        f.write_str(message)?;
-        let said = details.get("body").and_then(|body| {
-            let content_type = details.get("contentType").and_then(Value::as_str).unwrap_or_default();
-            words::of_body(body, content_type, message)
-        });
-        match said {
-            Some(said) => write!(f, ": {said}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.told())
     }
 }
 

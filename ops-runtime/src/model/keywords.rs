@@ -50,7 +50,9 @@ fn known(keyword: &str) -> (Holds, Says) {
         "nullable" | "readOnly" | "writeOnly" | "xml" => (Holds::Other, Says::Aside),
         "else" | "if" | "not" | "then" | "unevaluatedProperties" => (Holds::Schema, Says::Restriction),
         "dependentSchemas" => (Holds::Named, Says::Restriction),
-        "dependencies" | "dependentRequired" | "maxProperties" | "minProperties" => (Holds::Other, Says::Restriction),
+        "dependencies" | "maxProperties" | "minProperties" => (Holds::Other, Says::Restriction),
+        // The names in it are no keywords.
+        "dependentRequired" => (Holds::Value, Says::Restriction),
         "additionalItems"
         | "additionalProperties"
         | "contains"

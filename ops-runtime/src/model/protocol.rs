@@ -152,7 +152,7 @@ impl OperationSpec {
     /// schemas. One without a name is the input itself.
     pub(crate) fn request_bodies(&self) -> Vec<(&str, Value)> {
         let mut found: Vec<(&str, Value)> = Vec::new();
-        let Some(http) = self.http().filter(|http| !http.bodies.is_empty()) else { return found };
+        let Some(http) = self.directed_http().filter(|http| !http.bodies.is_empty()) else { return found };
         let Ok(input) = self.input.to_value() else { return found };
         for body in http.bodies.iter() {
             let schema = http.schema_of_body(body, &input);

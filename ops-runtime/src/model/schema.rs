@@ -72,7 +72,7 @@ impl Schema {
     }
 
     /// True if a Rust type makes the schema, so that the type takes and gives nothing else.
-    #[cfg(feature = "registry")]
+    #[cfg(any(feature = "registry", feature = "typescript"))]
     pub(crate) fn is_made(&self) -> bool {
         matches!(self.0, Repr::Make(_) | Repr::Type(_))
     }

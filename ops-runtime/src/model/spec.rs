@@ -140,10 +140,7 @@ impl OperationSpec {
     /// # Errors
     /// If it is not.
     pub fn check_id(&self) -> Result<(), InvalidId> {
-        match self.id.split_once('.') {
-            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => Ok(()),
-            _ => Err(InvalidId { id: self.id.clone().into_owned() }),
-        }
+        check_id(&self.id)
     }
 
     /// The part of the id before its first dot.
@@ -182,6 +179,13 @@ impl OperationSpec {
             Binding::Http(http) => Some(http),
             _ => None,
         }
+    }
+
+    /// The binding to HTTP, if callers do not send what is `readOnly`. A function takes its own type, with all that this
+    /// requires.
+    #[cfg(any(feature = "registry", feature = "typescript"))]
+    pub(crate) fn directed_http(&self) -> Option<&HttpBinding> {
+        self.http().filter(|_| !self.input.is_made())
     }
 }
 
@@ -337,6 +341,14 @@ impl OperationSpec {
     pub const fn with_deprecated(mut self) -> Self {
         self.deprecated = true;
         self
+    }
+}
+
+/// Checks an id as [`OperationSpec::check_id`] does that of a spec.
+pub(crate) fn check_id(id: &str) -> Result<(), InvalidId> {
+    match id.split_once('.') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => Ok(()),
+        _ => Err(InvalidId { id: id.to_owned() }),
     }
 }
 

@@ -149,12 +149,12 @@ impl From<Result<Value, CallError>> for Answer {
             Ok(value) => return Self::Value(value),
             Err(error) => error,
         };
-        let code = error.code().as_str().to_owned();
+        let (code, message) = (error.code().as_str().to_owned(), error.told());
         if is_deeper(error.details(), DEPTH) {
-            let message = format!("{} [cut: details that are nested more than {DEPTH} levels deep]", error.message());
+            let message = format!("{message} [cut: details that are nested more than {DEPTH} levels deep]");
             return Self::Error { code, message, details: Value::Null };
         }
-        Self::Error { code, message: error.message().to_owned(), details: error.details().clone() }
+        Self::Error { code, message: message.into_owned(), details: error.details().clone() }
     }
 }
 
@@ -357,5 +357,14 @@ mod tests {
         assert!(journal.bytes() > before + 100);
         let read = Journal::from_json(&journal.to_json().unwrap()).unwrap();
         assert_eq!((read.bytes(), &read), (journal.bytes(), &journal));
+    }
+
+    #[test]
+    fn the_error_of_a_response_has_what_the_server_says() {
+        let details = json!({ "statusCode": 404, "body": { "detail": "there is no parcel 9" } });
+        let error = CallError::execution("HTTP 404: Not Found").with_details(details.clone());
+        let message = "HTTP 404: Not Found: there is no parcel 9".to_owned();
+        let wanted = Answer::Error { code: "EXECUTION_ERROR".to_owned(), message, details };
+        assert_eq!(Answer::from(Err(error)), wanted);
     }
 }

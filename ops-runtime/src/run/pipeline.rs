@@ -35,7 +35,8 @@ use crate::run::input;
 use crate::run::payload::{Payload, PayloadStream, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
-    Body, Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, ResponseEnvelope, Subscribe,
+    Body, Call, CallError, Context, ErrorCode, Handler, Operation, OperationSpec, OutputPolicy, Registry,
+    ResponseEnvelope, Subscribe,
 };
 #[cfg(feature = "webhooks")]
 use crate::{SpecRef, run::schemas::DefinitionCache};
@@ -147,7 +148,7 @@ fn start<Op: Call>(mut call: Origin<'_>, input: Op::Input) -> Result<Answer<Op>,
         if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
             check_typed_input::<Op>(entry, handler, &input)?;
             let (limits, strict) = (call.limits(), strict(call.policy(), entry));
-            return begin(limits, |limits| typed.0.run(input, call, limits, strict));
+            return begin(limits, Op::SPEC, |limits| typed.0.run(input, call, limits, strict));
         }
     }
     let entry = table.get_own(&Typed::of::<Op>()).cloned();
@@ -175,7 +176,9 @@ fn start_elsewhere<Op: Call>(
         start_erased(call, entry, input)?
     } else {
         let text = to_text(&input).map_err(|error| input::unwritten(&entry.spec, &input, error))?;
-        Guard::start(call.limits(), || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context))?
+        let limits = call.limits();
+        let run = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
+        Guard::start(limits, &entry.spec, run)?
     };
     Ok(Box::pin(Elsewhere::<Op> { guard, entry: entry.clone(), policy, ending, operation: PhantomData }))
 }
@@ -250,7 +253,7 @@ fn start_erased(
 ) -> Result<Boxed<ResponseEnvelope<Payload>>, CallError> {
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
     prepare(entry, handler, &mut input);
-    Guard::start(call.limits(), || handler.erased.call(&entry.spec, input, call.context))
+    Guard::start(call.limits(), &entry.spec, || handler.erased.call(&entry.spec, input, call.context))
 }
 
 /// Removes what no request may contain from an input.
@@ -274,6 +277,24 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     let (guard, checked, ending) = start_served(call, &entry, input, is_trusted, Endpoint::call_payload)?;
     let envelope = answered(&entry, guard.await)?;
     ended(ending, if checked { Ok(envelope) } else { output::passed_on(&entry, policy, envelope) })
+}
+
+/// The error of a call of [`serve`] with everything that is wrong with its input: a type is read up to the first fault.
+#[allow(dead_code, reason = "only workers that run jobs ask for it")]
+#[cold]
+pub(crate) fn with_all_violations(registry: &Registry, id: &str, input: &RawValue, error: CallError) -> CallError {
+    let is_own = error.operation().is_none_or(|failed| failed == id);
+    if !is_own || *error.code() != ErrorCode::ValidationError || error.details().get("violations").is_none() {
+        return error;
+    }
+    let Some(entry) = registry.table().get(id).cloned() else { return error };
+    let context = Context::plain(registry.clone());
+    let read = input::value(&entry.spec, Payload::Raw(input.to_owned()));
+    match read.and_then(|input| entry.check_input(&input, &context)) {
+        Err(all) => all.with_operation(id.to_owned()),
+        // The operation itself has found something else.
+        Ok(()) => error,
+    }
 }
 
 /// Runs a query or a mutation for a remote caller that knows the output's schema and relies on it.
@@ -385,7 +406,7 @@ fn start_served(
     if by_type && entry.schemas.input_is_its_type() {
         let limits = call.limits();
         let start = || run(&*handler.erased, &entry.spec, input, call.context);
-        return Ok((Guard::start(limits, start)?, true, ending));
+        return Ok((Guard::start(limits, &entry.spec, start)?, true, ending));
     }
     let input = with_json_bodies(handler, input::value(&entry.spec, input)?, &call.context)?;
     entry.check_input(&input, &call.context).map_err(|error| call.refused(entry, &input, error))?;
@@ -427,9 +448,9 @@ async fn start_stream<Op: Subscribe>(
     let typed = typed.as_deref().and_then(|handler| (handler as &dyn Any).downcast_ref::<TypedStream<Op>>());
     if let Some(handler) = typed {
         let ((first, rest), strict) = (Limits::of_subscription(&mut call.context), strict(policy, &entry));
-        let stream =
-            Guard::start(first, || (handler.0)(input, call.context))?.await.map_err(|error| failed(error, Op::SPEC))?;
-        return Ok(StreamGuard::new(stream, rest)
+        let opening = Guard::start(first, &entry.spec, || (handler.0)(input, call.context))?;
+        let stream = opening.await.map_err(|error| failed(error, Op::SPEC))?;
+        return Ok(StreamGuard::new(stream, rest, entry.spec.clone())
             .map(move |item| match item {
                 Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
                 Err(error) => Err(failed(error, Op::SPEC)),
@@ -452,7 +473,8 @@ async fn open(mut call: Invocation, entry: &Arc<Entry>, mut input: Value) -> Res
     prepare(entry, handler, &mut input);
     let (first, rest) = Limits::of_subscription(&mut call.context);
     let answering = entry.clone();
-    let opening = Guard::start(first, || handler.erased.subscribe(&entry.spec, input, call.context))?;
+    let subscribe = || handler.erased.subscribe(&entry.spec, input, call.context);
+    let opening = Guard::start(first, &entry.spec, subscribe)?;
     let stream = opening.await.map_err(|error| failed(error, &entry.spec))?;
-    Ok(StreamGuard::new(stream, rest).map(move |item| answered(&answering, item)).boxed())
+    Ok(StreamGuard::new(stream, rest, entry.spec.clone()).map(move |item| answered(&answering, item)).boxed())
 }

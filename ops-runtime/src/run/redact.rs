@@ -26,6 +26,10 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
     if error.own_status().is_some() {
         return error;
     }
+    if *error.code() == ErrorCode::OperationNotFound && error.operation().is_some_and(|failed| failed != spec.id) {
+        // The operation is there. What it calls is not, and it may have done something before.
+        return CallError::new(ErrorCode::ExecutionError, error.message().to_owned());
+    }
     let details = error.details();
     if let Some(status) = details.get("statusCode").and_then(Value::as_u64)
         && *error.code() == ErrorCode::ExecutionError
@@ -88,8 +92,15 @@ pub(crate) fn public(
             if expose && error.code() == &ErrorCode::ExecutionError {
                 return error.with_details(Value::Null);
             }
-            let message = format!("the operation failed; the server's log says more of request {request}");
-            CallError::new(error.code().clone(), message)
+            // Another operation that is not found is one that the handler calls, and it may have done something before.
+            let is_own = error.operation().is_none_or(|operation| operation == spec.id);
+            let is_unserved = is_own && error.is_unserved();
+            let what = if is_unserved { "is not available now" } else { "failed" };
+            let message = format!("the operation {what}; the server's log says more of request {request}");
+            let is_there = !is_own && error.code() == &ErrorCode::OperationNotFound;
+            let code = if is_there { ErrorCode::ExecutionError } else { error.code().clone() };
+            let shown = CallError::new(code, message);
+            if is_unserved { shown.retryable() } else { shown }
         }
         ErrorCode::ToolError if is_of_another_tool(&error, spec) => {
             tracing::error!(operation = spec.id.as_ref(), %request, %error, "a tool that a served operation called failed");

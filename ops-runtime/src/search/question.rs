@@ -200,7 +200,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The longest phrase that begins at a word, or one whose second part comes later.
+    /// The longest phrase that begins at a word, or one whose second part comes later. A phrase that stands for nothing in
+    /// the index is none: its words may still stand there.
     fn phrase(&self, at: usize) -> Option<Phrase> {
         let table = synonyms::table();
         let stem = |at: usize| self.tokens.get(at).map_or("", |token| token.stem.as_str());
@@ -209,7 +210,8 @@ impl Reader<'_> {
         for next in at..self.tokens.len().min(at + LONGEST_PHRASE) {
             key.push_str(if next > at { " " } else { "" });
             key.push_str(stem(next));
-            if let Some(meanings) = table.get(key.as_str()) {
+            let known = table.get(key.as_str()).filter(|meanings| next == at || self.stands_for_some(&key, meanings));
+            if let Some(meanings) = known {
                 found = Some(Phrase { key: key.clone(), places: (at..=next).collect(), meanings });
             }
         }
@@ -219,10 +221,17 @@ impl Reader<'_> {
         // `turn it off`
         let later = (at + 2..self.tokens.len().min(at + 2 + MAX_GAP)).find_map(|next| {
             let key = format!("{} {}", stem(at), stem(next));
-            let meanings = table.get(key.as_str()).filter(|_| self.is_particle(next))?;
+            let known = table.get(key.as_str()).filter(|_| self.is_particle(next));
+            let meanings = known.filter(|meanings| self.stands_for_some(&key, meanings))?;
             Some(Phrase { key, places: vec![at, next], meanings })
         });
         later.or(found)
+    }
+
+    /// True if operations have all words of a phrase, or of one of its meanings.
+    fn stands_for_some(&self, key: &str, meanings: &Meanings) -> bool {
+        let has = |stem: &str| self.index.term(stem).is_some_and(|term| self.index.postings(term).next().is_some());
+        key.split(' ').all(has) || meanings.iter().any(|(stems, _)| stems.iter().all(|stem| has(stem)))
     }
 
     /// True if this word is the second part of a verb: nothing that it leads to follows, as in `turn it on`.

@@ -21,6 +21,9 @@ pub use self::bearer::BearerTokens;
 #[cfg(feature = "jwt")]
 pub use self::jwt::{JwtAlgorithm, JwtAuthenticator};
 
+/// The challenge for a token without the scopes.
+const INSUFFICIENT: &str = "Bearer error=\"insufficient_scope\"";
+
 /// Several authenticators, which are tried in turn: the first that knows the sender counts.
 ///
 /// Credentials that one refuses stay refused, unless a later one reads credentials in the same place and accepts them.
@@ -114,9 +117,9 @@ pub(super) fn challenge(schemes: &[SecurityScheme]) -> Unauthorized {
     if challenges.is_empty() { Unauthorized::bearer() } else { Unauthorized::challenge(&challenges.join(", ")) }
 }
 
-/// The challenge for a token that does not have the scopes (RFC 6750, section 3.1). `None` if the request has no token,
+/// The challenge for a token that does not have these scopes (RFC 6750, section 3.1). `None` if the request has no token,
 /// or no scheme takes tokens.
-pub(super) fn insufficient(schemes: &[SecurityScheme], headers: &HeaderMap) -> Option<HeaderValue> {
+pub(super) fn insufficient(schemes: &[SecurityScheme], headers: &HeaderMap, scopes: &[&str]) -> Option<HeaderValue> {
     let is_token = |value: &HeaderValue| {
         value
             .as_bytes()
@@ -126,7 +129,15 @@ pub(super) fn insufficient(schemes: &[SecurityScheme], headers: &HeaderMap) -> O
     };
     let takes =
         headers.get(AUTHORIZATION).is_some_and(is_token) && schemes.iter().any(|scheme| takes_tokens(&scheme.kind));
-    takes.then(|| HeaderValue::from_static("Bearer error=\"insufficient_scope\""))
+    // The characters of a scope (RFC 6749, section 3.3).
+    let is_scope = |scope: &&str| {
+        !scope.is_empty() && scope.chars().all(|c| matches!(c, '\x21' | '\x23'..='\x5b' | '\x5d'..='\x7e'))
+    };
+    let text = match !scopes.is_empty() && scopes.iter().all(is_scope) {
+        true => format!("{INSUFFICIENT}, scope=\"{}\"", scopes.join(" ")),
+        false => INSUFFICIENT.to_owned(),
+    };
+    takes.then(|| HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(INSUFFICIENT)))
 }
 
 fn takes_tokens(kind: &SecurityKind) -> bool {
@@ -179,8 +190,25 @@ mod tests {
         ];
         for (schemes, credentials, expected) in table {
             let value = credentials.map(|credentials| (AUTHORIZATION, HeaderValue::from_static(credentials)));
-            let found = insufficient(&schemes, &HeaderMap::from_iter(value)).is_some();
+            let found = insufficient(&schemes, &HeaderMap::from_iter(value), &[]).is_some();
             assert_eq!(found, expected, "{schemes:?} {credentials:?}");
+        }
+    }
+
+    #[test]
+    fn the_scopes_of_a_challenge() {
+        let bearer = [SecurityScheme::new("b", SecurityKind::Bearer)];
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Bearer t"))]);
+        for (scopes, expected) in [
+            (&[][..], INSUFFICIENT),
+            (&["a:read"], "Bearer error=\"insufficient_scope\", scope=\"a:read\""),
+            (&["a", "b/c"], "Bearer error=\"insufficient_scope\", scope=\"a b/c\""),
+            // A header cannot say them.
+            (&["a\"b"], INSUFFICIENT),
+            (&["a b"], INSUFFICIENT),
+            (&["ä"], INSUFFICIENT),
+        ] {
+            assert_eq!(insufficient(&bearer, &headers, scopes).unwrap(), expected, "{scopes:?}");
         }
     }
 

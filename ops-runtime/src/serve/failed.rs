@@ -16,7 +16,8 @@ const NO_OPERATION: &OperationSpec = &OperationSpec::query("");
 
 /// The response of an axum handler that fails with the error of a call.
 ///
-/// It is a problem (RFC 9457) with the [status](crate::serve#errors) of its code. A failure without a code of its own,
+/// It is a problem (RFC 9457) with the [status](crate::serve#errors) of its code; an operation that is not found is a failure
+/// of the route, with status 500. A failure without a code of its own,
 /// and the texts of other servers, are only logged, with the number of the request that the client gets. An
 /// [`ErrorResponse`](crate::ErrorResponse) is sent with its status and its body.
 ///

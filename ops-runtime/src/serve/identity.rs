@@ -108,6 +108,45 @@ pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result
     if (is_anonymous || is_met) && spec.access.allows(identity) { Ok(()) } else { Err(Lack::Rights) }
 }
 
+/// What an operation requires of its callers.
+#[derive(Default)]
+pub(super) struct Needs<'a> {
+    /// The scopes of which it requires all.
+    pub(super) all: Vec<&'a str>,
+    /// The scopes of which it requires one.
+    pub(super) any: Vec<&'a str>,
+    /// The right to an action on a kind of resource.
+    pub(super) right: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Needs<'a> {
+    pub(super) fn of(spec: &'a OperationSpec) -> Self {
+        let (all, any) = scopes(spec);
+        let access = &spec.access;
+        Self { all, any, right: access.resource_action.as_deref().zip(access.resource_type.as_deref()) }
+    }
+
+    /// The scopes that a caller has to ask for; empty if no list of scopes would help for certain.
+    pub(super) fn missing_scopes(&self, identity: Option<&Identity>) -> &[&'a str] {
+        let holds = |scope: &&str| identity.is_some_and(|identity| identity.scopes.iter().any(|own| own == *scope));
+        if self.any.is_empty() && !self.all.iter().all(holds) { &self.all } else { &[] }
+    }
+}
+
+/// The scopes of which an operation requires all, and those of which it requires one.
+fn scopes(spec: &OperationSpec) -> (Vec<&str>, Vec<&str>) {
+    let mut all: Vec<&str> = spec.access.required_scopes.iter().collect();
+    // Of several ways to authenticate, each may require others.
+    if let [way] = spec.http().map_or(&[][..], |binding| &binding.security) {
+        for scope in way.schemes.iter().flat_map(|scheme| scheme.scopes.iter()) {
+            if !all.contains(&scope) {
+                all.push(scope);
+            }
+        }
+    }
+    (all, spec.access.required_scopes_any.iter().collect())
+}
+
 /// Checks only the access rules.
 pub(super) fn allows(access: &AccessControl, identity: Option<&Identity>) -> Result<(), Lack> {
     match identity {

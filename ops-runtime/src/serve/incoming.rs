@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::accept::Accept;
 use super::auth;
 use super::document::About;
-use super::identity::{self, Authenticator, Lack};
+use super::identity::{self, Authenticator, Lack, Needs};
 use super::limits::Limits;
 use super::metrics::{Meter, Metrics};
 use super::options::HttpServerOptions;
@@ -23,7 +23,7 @@ use crate::model::unauthorized::Unauthorized;
 use crate::run::host_check::Door;
 use crate::run::registry::Entry;
 use crate::run::response::ResponseParts;
-use crate::{CallError, ErrorCode, HttpBinding, Identity, ParameterLocation, Registry, SecurityScheme};
+use crate::{CallError, ErrorCode, HttpBinding, Identity, OperationSpec, ParameterLocation, Registry, SecurityScheme};
 
 /// State shared by all requests of a server.
 pub(super) struct Shared {
@@ -96,17 +96,23 @@ impl Incoming<'_> {
             let call = self.invocation(identity.cloned().map(Arc::new), false);
             let error = CallError::new(ErrorCode::AccessDenied, "the caller may not run the operation");
             call.refused(entry, &Value::Null, error);
-            self.lacking(lack)
+            // Its scopes are no secret if the document lists them.
+            self.lacking(lack, identity, self.server.about.as_ref().map(|_| &*entry.spec))
         })
     }
 
-    pub(super) fn lacking(&self, lack: Lack) -> Problem {
+    /// The refusal of a caller, who is told what the operation requires.
+    pub(super) fn lacking(&self, lack: Lack, identity: Option<&Identity>, spec: Option<&OperationSpec>) -> Problem {
         match lack {
             // No credentials help: whoever runs the server should know why.
             Lack::Identity if self.server.authenticator.is_none() => Problem::unauthorized(self.server.challenge())
                 .described("the operation is for known callers, and this server has no authenticator"),
             Lack::Identity => Problem::unauthorized(self.server.challenge()),
-            Lack::Rights => Problem::forbidden(auth::insufficient(&self.server.schemes, &self.parts.headers)),
+            Lack::Rights => {
+                let needs = spec.map(Needs::of).unwrap_or_default();
+                let scopes = needs.missing_scopes(identity);
+                Problem::forbidden(auth::insufficient(&self.server.schemes, &self.parts.headers, scopes), &needs)
+            }
         }
     }
 }

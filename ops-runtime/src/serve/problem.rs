@@ -8,6 +8,7 @@ use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
+use super::identity::Needs;
 use super::read::Fault;
 use crate::model::unauthorized::Unauthorized;
 use crate::run::handler::{NOT_IMPLEMENTED, TOO_MANY_REQUESTS};
@@ -28,6 +29,16 @@ const STATUSES: [(ErrorCode, StatusCode); 10] = [
     (ErrorCode::UnknownError, StatusCode::INTERNAL_SERVER_ERROR),
     (ErrorCode::Domain(Cow::Borrowed(NOT_IMPLEMENTED)), StatusCode::NOT_IMPLEMENTED),
     (ErrorCode::Domain(Cow::Borrowed(TOO_MANY_REQUESTS)), StatusCode::TOO_MANY_REQUESTS),
+];
+
+/// The statuses of failures of requests, which have no code or one of the table.
+const OF_REQUESTS: [StatusCode; 6] = [
+    StatusCode::BAD_REQUEST,
+    StatusCode::UNAUTHORIZED,
+    StatusCode::REQUEST_TIMEOUT,
+    StatusCode::PAYLOAD_TOO_LARGE,
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
 ];
 
 /// A failure, before it is a response.
@@ -84,9 +95,28 @@ impl Problem {
     }
 
     /// The sender may not run the operation. With a challenge if another token would help.
-    pub(super) fn forbidden(challenge: Option<HeaderValue>) -> Self {
-        let detail = "the credentials do not have the scopes that the operation asks for";
-        let problem = Self { code: Some("ACCESS_DENIED".to_owned()), ..Self::new(StatusCode::FORBIDDEN, detail) };
+    pub(super) fn forbidden(challenge: Option<HeaderValue>, needs: &Needs<'_>) -> Self {
+        let mut told = Vec::new();
+        let mut details = Map::new();
+        for (scopes, how, name) in [(&needs.all, "all", "requiredScopes"), (&needs.any, "one", "requiredScopesAny")] {
+            if !scopes.is_empty() {
+                told.push(format!("{how} of the scopes {}", scopes.join(", ")));
+                details.insert(name.to_owned(), json!(scopes));
+            }
+        }
+        if let Some((action, kind)) = needs.right {
+            told.push(format!("the right to {action} {kind}"));
+        }
+        let mut detail = "the credentials do not have what the operation asks for".to_owned();
+        let mut members = Map::new();
+        if !told.is_empty() {
+            detail = format!("{detail}: it needs {}", told.join(", and "));
+        }
+        if !details.is_empty() {
+            members.insert("details".to_owned(), details.into());
+        }
+        let code = Some(ErrorCode::AccessDenied.as_str().to_owned());
+        let problem = Self { code, members, ..Self::new(StatusCode::FORBIDDEN, detail) };
         match challenge {
             Some(challenge) => problem.with(WWW_AUTHENTICATE, challenge),
             None => problem,
@@ -121,6 +151,9 @@ impl Problem {
         if error.details().get("statusCode").is_some() && *error.code() == ErrorCode::ExecutionError {
             status = StatusCode::BAD_GATEWAY;
         }
+        if error.is_unserved() {
+            status = StatusCode::SERVICE_UNAVAILABLE;
+        }
         if let Some(own) = error.own_status().and_then(|own| StatusCode::from_u16(own).ok()) {
             status = own;
         }
@@ -138,7 +171,7 @@ impl Problem {
             members.insert("details".to_owned(), error.details().clone());
         }
         let wait = error.details().get("retryAfter").and_then(Value::as_f64);
-        let wait = wait.filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+        let wait = wait.filter(|_| status == StatusCode::TOO_MANY_REQUESTS).or(error.is_unserved().then_some(1.0));
         // Whole seconds (RFC 9110, section 10.2.3). The cast saturates.
         let problem = Self { code: Some(error.code().to_string()), members, ..Self::new(status, error.message()) };
         match wait {
@@ -181,6 +214,11 @@ pub(super) fn status(code: &ErrorCode, spec: &OperationSpec) -> StatusCode {
 /// The status of the table for a code.
 pub(super) fn of_code(code: &ErrorCode) -> Option<StatusCode> {
     STATUSES.iter().find(|(own, _)| own == code).map(|(_, status)| *status)
+}
+
+/// True if the server itself fails with this status, whatever an operation declares.
+pub(super) fn is_own(status: u16) -> bool {
+    STATUSES.iter().map(|(_, own)| own).chain(&OF_REQUESTS).any(|own| *own == status)
 }
 
 /// True if an error is about the operation's own input, and not about its result or about a call that it made.

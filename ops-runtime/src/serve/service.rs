@@ -120,7 +120,8 @@ impl Incoming<'_> {
             Place::Docs(page) => Ok(page.response(&self.parts.headers)),
             Place::Metrics(metrics) => {
                 let identity = self.identify().await?;
-                identity::allows(&metrics.access, identity.as_deref()).map_err(|lack| self.lacking(lack))?;
+                identity::allows(&metrics.access, identity.as_deref())
+                    .map_err(|lack| self.lacking(lack, identity.as_deref(), None))?;
                 let text = metrics.text(self.server.limits.open_streams(), |id| routes.entry(id).is_some());
                 #[cfg(feature = "durable")]
                 let text = match &metrics.jobs {

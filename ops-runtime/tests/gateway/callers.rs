@@ -57,7 +57,7 @@ async fn mistaken_calls_have_limits() {
     let wrong = json!({ "id": "shop.showPet", "input": { "petId": "seven" } });
     let unknown = json!({ "id": "shop.showPets" });
     for (arguments, told, is_error) in [
-        (&wrong, "\n- /petId: expected integer", true),
+        (&wrong, "VALIDATION_ERROR: the input of `shop.showPet` is invalid\n- /petId: expected integer\n\n", true),
         (&wrong, "An input that fits: {", true),
         (&right, "Rex", false),
         (&unknown, "There is no operation `shop.showPets`", true),

@@ -2,7 +2,7 @@
 
 use http::request::Parts;
 use ops_runtime::Registry;
-use ops_runtime::access::Identity;
+use ops_runtime::access::{AccessControl, Identity};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpParameter, SecurityKind, SecurityRequirement, SecurityScheme};
 use ops_runtime::serve::{HttpServer, Unauthorized};
@@ -68,7 +68,14 @@ async fn every_route_asks_for_what_the_operation_needs() {
         let without = server.send(route, &["authorization: Bearer nothing"], "").await;
         assert_eq!(without.status, 403, "{route}: {without:?}");
         if !route.starts_with("HEAD") {
-            assert_eq!(without.problem()["code"], "ACCESS_DENIED");
+            let (problem, scope) = (without.problem(), if route.contains("pets") { "pets:read" } else { "me:read" });
+            assert_eq!(
+                (&problem["code"], &problem["details"]),
+                (&json!("ACCESS_DENIED"), &json!({ "requiredScopes": [scope] })),
+                "{route}"
+            );
+            let detail = "the credentials do not have what the operation asks for: it needs all of the scopes";
+            assert_eq!(problem["detail"], format!("{detail} {scope}"));
         }
         let reader = server.send(route, &["authorization: Bearer reader"], "").await;
         assert_eq!(reader.status, 200, "{route}: {reader:?}");
@@ -80,6 +87,39 @@ async fn every_route_asks_for_what_the_operation_needs() {
     assert_eq!(server.get("/healthz").await.status, 200);
     let me = server.send("GET /operations/users/me", &["authorization: Bearer reader"], "").await;
     assert_eq!(me.body, "\"ann\"");
+}
+
+/// A token is asked for with other scopes only if they are known to help.
+#[tokio::test]
+async fn a_challenge_names_scopes_that_are_missing() {
+    static ANY: OperationSpec = OperationSpec::query("any.of")
+        .with_access(AccessControl::NONE.with_scopes(&["me:read"]).with_scopes_any(&["a", "b"]));
+    static RIGHT: OperationSpec = OperationSpec::query("right.to")
+        .with_access(AccessControl::NONE.with_scopes(&["me:read"]).with_resource("pet", "feed"));
+    let registry = Registry::new();
+    for spec in [&ANY, &RIGHT] {
+        registry.register(Registration::new(spec, Handler::dynamic(|_: Value, _| async { Ok(json!(1)) }))).unwrap();
+    }
+    let server = serve(HttpServer::new(registry).with_authenticator(authenticate)).await;
+    for (path, needs) in [
+        ("any/of", "all of the scopes me:read, and one of the scopes a, b"),
+        ("right/to", "all of the scopes me:read, and the right to feed pet"),
+    ] {
+        let refused = server.send(&format!("GET /operations/{path}"), &["authorization: Bearer reader"], "").await;
+        let challenge = Some("Bearer error=\"insufficient_scope\"");
+        assert_eq!((refused.status, refused.header("www-authenticate")), (403, challenge), "{path}");
+        let detail = format!("the credentials do not have what the operation asks for: it needs {needs}");
+        assert_eq!(refused.problem()["detail"], detail);
+    }
+}
+
+#[tokio::test]
+async fn scopes_are_told_only_if_the_document_lists_them() {
+    let server = HttpServer::new(secured()).with_authenticator(authenticate).without_document();
+    let server = serve(server).await;
+    let without = server.send("GET /pets", &["authorization: Bearer nothing"], "").await;
+    assert_eq!(without.header("www-authenticate"), Some("Bearer error=\"insufficient_scope\""));
+    assert!(without.status == 403 && !without.body.contains("pets:read"), "{without:?}");
 }
 
 /// A path that means an operation which the caller may not run means no other.

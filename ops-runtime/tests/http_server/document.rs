@@ -1,10 +1,14 @@
 //! The document of a server: what it says, where it is, and that it does not change by itself.
 
 use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{HttpBinding, HttpBody};
+use ops_runtime::normalise::Validator;
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::{OperationKind, OperationSpec};
-use ops_runtime::{HttpClient, HttpConfig, Registry, operation};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{CallError, HttpClient, HttpConfig, Operation, Registry, operation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::fixture::{self, serve};
@@ -162,6 +166,60 @@ async fn it_follows_the_registry_and_its_prefix() {
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     assert_eq!((api.operations[0].id.as_ref(), api.operations[0].kind), ("sums.add", OperationKind::Query));
     serving.abort();
+}
+
+/// A value whose type has what OpenAPI leaves to the server.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Stored {
+    #[schemars(extend("readOnly" = true))]
+    id: u64,
+    name: String,
+}
+
+#[operation(namespace = "shop", http = "POST /stored")]
+async fn store(#[input] stored: &Stored) -> Value {
+    json!([stored.id, stored.name])
+}
+
+/// In OpenAPI, no request has what is `readOnly`. To a function it means nothing.
+#[tokio::test]
+async fn a_function_is_given_what_its_schema_requires() {
+    let properties = json!({ "id": { "type": "integer", "readOnly": true }, "name": { "type": "string" } });
+    let pet = json!({ "Pet": { "type": "object", "required": ["id", "name"], "properties": properties } });
+    let pet_in = |mut schema: Value| {
+        schema["$defs"] = pet.clone();
+        Schema::from(schema)
+    };
+    let reference = json!({ "$ref": "#/$defs/Pet" });
+    let body = json!({ "type": "object", "required": ["body"], "properties": { "body": reference } });
+    let http = HttpBinding::new("PUT", "/pets").with_bodies(const { &[HttpBody::new("application/json")] });
+    let registry = Registry::new();
+    for spec in [
+        OperationSpec::mutation("shop.add").with_input(pet_in(reference)),
+        OperationSpec::mutation("shop.put").with_input(pet_in(body)).with_http(http),
+    ] {
+        registry.register(Registration::new(spec, Handler::dynamic(|input, _| async { Ok(input) }))).unwrap();
+    }
+    registry.register(Store).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let document = server.get("/openapi.json").await.json();
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Pet"]["properties"]["id"], json!({ "type": "integer" }));
+    assert_eq!(schemas["PetInput"]["properties"]["id"], json!({ "type": "integer", "readOnly": true }));
+    // Our own client sends what each of them takes.
+    let config = HttpConfig::new().with_namespace("shop").with_base_url(format!("http://{}", server.address));
+    let client = Registry::new();
+    client.register_all(openapi::from_openapi_value(&document, config).unwrap()).unwrap();
+    let input = json!({ "body": { "id": 1, "name": "Tom" } });
+    assert_eq!(client.call("shop.add", input.clone()).await.unwrap().data, input["body"]);
+    assert_eq!(client.call("shop.put", input.clone()).await.unwrap().data, json!({ "body": { "name": "Tom" } }));
+    client.call("shop.add", json!({ "body": { "name": "Tom" } })).await.unwrap_err();
+    client.call("shop.put", json!({ "body": { "name": "Tom" } })).await.unwrap();
+    // A function that is bound to HTTP takes its own type, too.
+    assert_eq!(client.call("shop.store", input).await.unwrap().data, json!([1, "Tom"]));
+    let own = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    own.add([Store::SPEC]).unwrap();
+    assert_eq!(own.call("shop.store", json!({ "id": 1, "name": "Tom" })).await.unwrap().data, json!([1, "Tom"]));
 }
 
 #[tokio::test]
@@ -324,4 +382,46 @@ async fn a_type_may_have_any_name() {
     let send = async |body: &str| server.send("POST /parcels", &["content-type: application/json"], body).await.status;
     assert_eq!(send(r#"{"size":{"width":1}}"#).await, 200);
     assert_eq!(send(r#"{"size":{"width":0}}"#).await, 422);
+}
+
+/// Weighs a parcel.
+#[operation(namespace = "shop", errors(UnknownDepot = 422, NoRoom = 422, Sent = 409))]
+async fn weigh(#[schemars(range(min = 1))] grams: u32) -> Result<u32, CallError> {
+    match grams {
+        1 => Err(CallError::new("UnknownDepot", "there is no such depot")),
+        2 => Err(CallError::new("Sent", "it is gone")),
+        grams => Ok(grams),
+    }
+}
+
+#[tokio::test]
+async fn it_admits_failures_of_the_server_beside_declared_ones() {
+    let registry = Registry::new();
+    registry.register(Weigh).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let document = server.get("/openapi.json").await.json();
+    let responses = &document["paths"]["/operations/shop/weigh"]["post"]["responses"];
+    let schema = |status: u16| responses[status.to_string()]["content"]["application/problem+json"]["schema"].clone();
+    let problem = json!({ "$ref": "#/components/schemas/Problem" });
+    let parts = |code: &str| {
+        let own = json!({ "type": "object", "properties": { "code": { "const": code } }, "required": ["code"] });
+        json!([problem, own])
+    };
+    // The server itself fails with 422, but not with 409.
+    assert_eq!(schema(409), json!({ "allOf": parts("Sent") }));
+    let titled = |code: &str| json!({ "allOf": parts(code), "title": code });
+    assert_eq!(schema(422), json!({ "anyOf": [titled("UnknownDepot"), titled("NoRoom"), problem] }));
+    for (body, status, code) in [
+        (r#"{"grams":1}"#, 422, "UnknownDepot"),
+        (r#"{"grams":0}"#, 422, "VALIDATION_ERROR"),
+        (r#"{"grams":2}"#, 409, "Sent"),
+    ] {
+        let answer = server.post("/operations/shop/weigh", body).await;
+        let sent = answer.problem();
+        assert_eq!((answer.status, &sent["code"]), (status, &json!(code)), "{body}");
+        let mut schema = schema(status);
+        schema["components"] = document["components"].clone();
+        let violations = Validator::new(&schema).violations(&sent);
+        assert!(violations.is_empty(), "{body}: {violations:?}");
+    }
 }

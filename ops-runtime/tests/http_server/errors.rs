@@ -5,6 +5,7 @@ use std::error::Error;
 use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, McpBinding, McpOutput, StatusRange};
+use ops_runtime::call::{CallHandler, InProcess};
 use ops_runtime::content::ContentBlock;
 use ops_runtime::envelope::McpMeta;
 use ops_runtime::http::error_of;
@@ -84,6 +85,52 @@ async fn an_error_in_a_box_is_what_it_was_and_shows_no_more() {
         let answer = server.get(&format!("/visits/{id}")).await;
         assert_eq!(answer.status, status, "{id}: {answer:?}");
         assert!(!format!("{answer:?}").contains("secret"), "{answer:?}");
+    }
+}
+
+/// An operation of another process is there, even while no worker serves it.
+#[tokio::test]
+async fn an_operation_that_no_worker_serves_now_is_unavailable() {
+    let transport = InProcess::new();
+    let front = Registry::new();
+    front.register_all(transport.remote().bind([Patient::SPEC]).unwrap()).unwrap();
+    let server = serve(HttpServer::new(front)).await;
+    for _ in 0..2 {
+        let down = server.get("/patients/7").await;
+        assert_eq!((down.status, down.header("retry-after")), (503, Some("1")), "{down:?}");
+        let problem = down.problem();
+        assert_eq!(problem["code"], "OPERATION_NOT_FOUND");
+        assert_eq!(problem["details"], json!({ "retryable": true }));
+        let worker = transport.serve(CallHandler::new(registry()));
+        let up = server.get("/patients/7").await;
+        assert_eq!((up.status, up.json()), (200, json!(7)));
+        worker.stop().await;
+    }
+}
+
+/// Does something, and then calls another operation.
+#[operation(namespace = "ward")]
+async fn admit(context: &Context) -> Result<u64, CallError> {
+    Ok(context.env().execute::<Patient>(PatientInput { id: 7 }).await?.data)
+}
+
+/// What the function itself has done may not be done again.
+#[tokio::test]
+async fn a_call_of_a_function_to_an_operation_that_no_worker_serves_now_is_a_failure() {
+    let own = Registry::new();
+    own.register_all(InProcess::new().remote().bind([Patient::SPEC]).unwrap()).unwrap();
+    own.register(Admit).unwrap();
+    // In another process, too.
+    let transport = InProcess::new();
+    let _worker = transport.serve(CallHandler::new(own.clone()));
+    let front = Registry::new();
+    front.register_all(transport.remote().bind([Admit::SPEC]).unwrap()).unwrap();
+    for registry in [own, front] {
+        let server = serve(HttpServer::new(registry)).await;
+        let failed = server.post("/operations/ward/admit", "{}").await;
+        assert_eq!((failed.status, failed.header("retry-after")), (500, None), "{failed:?}");
+        let problem = failed.problem();
+        assert_eq!((&problem["code"], &problem["details"]), (&json!("EXECUTION_ERROR"), &Value::Null));
     }
 }
 

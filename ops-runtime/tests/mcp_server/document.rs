@@ -5,8 +5,11 @@ use axum::http::{StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::mcp::McpServer;
 use ops_runtime::openapi::from_openapi;
+use ops_runtime::spec::{OperationSpec, Schema};
 use ops_runtime::{HttpConfig, Registry};
 use serde_json::{Value, json};
 
@@ -93,5 +96,35 @@ async fn a_document_is_a_server() {
         let error = client.call("shop_showPet", json!({ "petId": 70 })).await["_meta"]["ops/error"].clone();
         let details = json!({ "statusCode": 404, "body": { "why": "no such pet" } });
         assert_eq!(error, json!({ "code": "EXECUTION_ERROR", "message": "HTTP 404: Not Found", "details": details }));
+    }
+}
+
+/// The schema is all that a client knows of a tool, not that a part of it is the body of a request.
+#[tokio::test]
+async fn a_tool_requires_nothing_that_only_the_server_sets() {
+    let pet = |required: Value| {
+        let properties = json!({ "id": { "type": "integer", "readOnly": true }, "name": { "type": "string" } });
+        let pet = json!({ "type": "object", "required": required, "properties": properties });
+        let body = json!({ "$ref": "#/$defs/Pet" });
+        json!({ "type": "object", "required": ["body"], "properties": { "body": body }, "$defs": { "Pet": pet } })
+    };
+    let echo = || Handler::dynamic(|input, _| async move { Ok(input) });
+    let http = HttpBinding::new("POST", "/pets").with_bodies(const { &[HttpBody::new("application/json")] });
+    let spec = OperationSpec::mutation("shop.add").with_input(Schema::from(pet(json!(["id", "name"])))).with_http(http);
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, echo())).unwrap();
+    let (input, wrong) = (json!({ "body": { "name": "Tom" } }), json!({ "body": {} }));
+    for revision in REVISIONS {
+        let mut client = Client::connect(McpServer::new(registry.clone()), revision).await;
+        let tool = client.request("tools/list", json!({})).await["result"]["tools"][0].clone();
+        assert_eq!(tool["inputSchema"], pet(json!(["name"])));
+        assert_eq!(client.call("shop_add", input.clone()).await["structuredContent"], input);
+        assert_eq!(client.call("shop_add", wrong.clone()).await["isError"], true);
+        // A client checks by what is listed.
+        let far = Registry::new();
+        let spec = OperationSpec::mutation("far.add").with_input(Schema::from(tool["inputSchema"].clone()));
+        far.register(Registration::new(spec, echo())).unwrap();
+        assert_eq!(far.call("far.add", input.clone()).await.unwrap().data, input);
+        far.call("far.add", wrong.clone()).await.unwrap_err();
     }
 }

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use ops_runtime::Registry;
 use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::HttpBinding;
 use ops_runtime::mcp::{McpServer, McpServerOptions};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
@@ -95,6 +98,26 @@ async fn names_that_clash_are_told_apart() {
     for name in &names {
         assert!(name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)), "{name}");
         assert!(client.call(name, json!({ "x": 1 })).await["isError"] == false);
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_reads_if_it_is_requested_by_get() {
+    let registry = Registry::new();
+    for spec in [
+        OperationSpec::subscription("a.follow"),
+        OperationSpec::subscription("a.watch").with_http(HttpBinding::new("GET", "/pets")),
+        OperationSpec::subscription("b.chat").with_http(HttpBinding::new("POST", "/chat")),
+    ] {
+        let items = |_, _| async move { Ok(futures_util::stream::empty()) };
+        registry.register(Registration::new(spec, Handler::dynamic_stream(items))).unwrap();
+    }
+    for revision in REVISIONS {
+        let mut client = Client::connect(McpServer::new(registry.clone()), revision).await;
+        let tools = client.request("tools/list", json!({})).await["result"]["tools"].clone();
+        let hints: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool.get("annotations").cloned()).collect();
+        let reads = Some(json!({ "readOnlyHint": true }));
+        assert_eq!(hints, [None, reads, None], "{tools}");
     }
 }
 

@@ -121,12 +121,13 @@ fn errors() {
          - `EXECUTION_ERROR` with a status is an error response: \
          [Handle an error of the API](../how-to/declared-error.md). `error.is_retryable()` says if a repetition may help.\n\
          - `ACCESS_DENIED`: [Decide who may call](../how-to/access.md).\n\
-         - `OPERATION_NOT_FOUND`: the message names similar ids. Over a transport, it means that no worker serves the operation, \
-         and names similar ids that workers serve.\n\
-         - `TIMEOUT` and `ABORTED`: the call may have been executed. A query can be repeated. \
+         - `OPERATION_NOT_FOUND`: the message names similar ids. If `error.is_retryable()`, the operation is one of another \
+         process, and no worker serves it now.\n\
+         - `TIMEOUT` and `ABORTED`: the call may have been executed. A query can be repeated. `error.is_retryable()` is true for a \
+         timeout and for a worker or a connection that was lost, and false for a call that was cancelled. \
          [Repeat it safely](../how-to/idempotency-key.md), or make it [a job](../how-to/job.md).\n\
          - `TOOL_ERROR`: `error.mcp_meta()` has the tool's whole answer.\n\
-         - `UNKNOWN_ERROR`: a panic. The log has its text.\n",
+         - `UNKNOWN_ERROR`: a panic. The log has its text and its operation.\n",
     );
     text.push_str("\n## Codes of single features\n\n| code | feature | when |\n|---|---|---|\n");
     let mut codes: BTreeSet<String> = BTreeSet::new();
@@ -154,6 +155,11 @@ fn errors() {
     for line in serve.lines().filter_map(|line| line.strip_prefix("//! ")).filter(|line| line.starts_with('|')) {
         writeln!(text, "{line}").unwrap();
     }
+    text.push_str(
+        "\nAn `HttpClient` gives an error the code that the operation declares for it. Any other failure is an \
+         `EXECUTION_ERROR` with the status, as from any API: `error.details()[\"body\"][\"code\"]` is the code of the \
+         server, such as `ACCESS_DENIED`. In the items of a stream, standard codes arrive, too.\n",
+    );
     text.push_str("\nThe tests of these are `ops-runtime/tests/http_server` and `ops-runtime/tests/call`.\n");
     page("errors.md", &text);
 }

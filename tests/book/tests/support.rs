@@ -179,9 +179,9 @@ async fn json_schema() {
     }
     text.push_str(
         "\n`format` is an annotation, as the standard has it: it is not checked. `default` fills in what a response leaves out, and is \
-         documentation in requests. `deprecated`, `readOnly` and `writeOnly` change the types, not the \
-         checks. `$dynamicRef` is read as `$ref`. A value that fits several variants of a `oneOf` is accepted, because the variants in \
-         documents often overlap by mistake. The page [Schemas as types](../concepts/lowering.md) shows the Rust types of schemas.\n\n`ops-runtime/tests/validator.rs` \
+         documentation in requests. `deprecated`, `readOnly` and `writeOnly` change the types. The last two change one check: \
+         a request body need not have required properties that are `readOnly`, and a response need not have those that are `writeOnly`. \
+         `$dynamicRef` is read as `$ref`. A value that fits several variants of a `oneOf` is accepted, because the variants in documents often overlap by mistake. The page [Schemas as types](../concepts/lowering.md) shows the Rust types of schemas.\n\n`ops-runtime/tests/validator.rs` \
          runs the official test suite, and compares with another validator.\n",
     );
     page("json-schema.md", &text);

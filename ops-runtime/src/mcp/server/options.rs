@@ -26,7 +26,8 @@ pub struct McpServerOptions {
     /// How long clients may cache the list of tools; a minute by default. Clients that listen for changes are notified
     /// of each.
     pub list_ttl: Duration,
-    /// Timeout of a call; by default only that of the operation.
+    /// Timeout of a call; by default only that of the operation. A task has the same, unless
+    /// `McpTasks::with_timeout` sets another.
     pub timeout: Option<Duration>,
     /// How many items of a subscription are collected; 1,000 by default.
     pub max_items: usize,
@@ -118,7 +119,7 @@ impl McpServerOptions {
         with_stall_timeout: stall_timeout = Duration;
     }
 
-    /// Sets the timeout of a call.
+    /// Sets the timeout of a call, and of a task that has none of its own.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

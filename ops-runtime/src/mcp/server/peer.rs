@@ -69,7 +69,8 @@ enum Way {
 }
 
 impl McpPeer {
-    /// Finds the client that called the tool of this handler. For a nested call, it is the client of the outer tool.
+    /// Finds the client that called the tool of this handler. For a nested call, it is the client of the outer tool, and
+    /// for a step, that of the task. A job that a handler submits has no client.
     pub fn of(context: &Context) -> Option<Self> {
         if let Some(peer) = context.extension::<Self>() {
             return Some(peer.clone());
@@ -127,7 +128,8 @@ impl McpPeer {
     ///
     /// # Errors
     /// If the client does not support that, if the parameters are not those of the method, or if the client refuses. With
-    /// the code `UNSUPPORTED` also if a program of a gateway called the handler, and the client is one of 2026-07-28.
+    /// the code `UNSUPPORTED` also if a program of a gateway called the handler, and the client is one of 2026-07-28, and
+    /// if the handler runs as a step of a task (`Context::once`).
     pub async fn ask(&self, key: &str, method: &str, params: Value) -> Result<Value, CallError> {
         let Some(capability) = capability(method, &params) else {
             return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked")));

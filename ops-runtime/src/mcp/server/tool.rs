@@ -11,7 +11,7 @@ use super::schema::{self, Kind};
 use crate::documents::tools::WRAPPED;
 use crate::pointer;
 use crate::run::registry::Entry;
-use crate::run::schemas::undeclared;
+use crate::run::schemas::{published_input, undeclared};
 use crate::{CallError, ErrorCode, McpOutput, OperationKind, OperationSpec};
 
 /// What a revision of the protocol allows as structured content.
@@ -146,10 +146,13 @@ fn description(spec: &OperationSpec) -> Option<Cow<'static, str>> {
 /// Hints from the kind of an operation, and for HTTP from its method; the protocol's defaults assume the worst.
 fn annotations(spec: &OperationSpec) -> Option<ToolAnnotations> {
     let hints = ToolAnnotations::new();
+    let method = spec.http().map(|http| &*http.method);
     // RFC 9110, section 9.2.2.
-    let idempotent = spec.http().is_some_and(|http| matches!(http.method.as_ref(), "PUT" | "DELETE"));
+    let idempotent = matches!(method, Some("PUT" | "DELETE"));
     match spec.kind {
         OperationKind::Query => Some(hints.read_only(true)),
+        // Any other stream may change something: a function that returns one says nothing of that.
+        OperationKind::Subscription if method == Some("GET") => Some(hints.read_only(true)),
         OperationKind::Mutation if idempotent => Some(hints.read_only(false).idempotent(true)),
         OperationKind::Mutation => Some(hints.read_only(false)),
         _ => None,
@@ -171,7 +174,8 @@ fn declared(spec: &OperationSpec, schema: Result<Value, serde_json::Error>) -> O
 
 fn input(spec: &OperationSpec) -> (Input, Map<String, Value>) {
     let nothing = || Map::from_iter([("type".to_owned(), json!("object"))]);
-    let Some(schema) = declared(spec, spec.input_schema()) else { return (Input::Object, nothing()) };
+    let schema = published_input(spec).map_or_else(|| spec.input_schema(), Ok);
+    let Some(schema) = declared(spec, schema) else { return (Input::Object, nothing()) };
     match schema::kind(&schema) {
         Kind::Object | Kind::MaybeObject => (Input::Object, schema::typed_as_object(schema)),
         Kind::Null => (Input::Nothing, nothing()),

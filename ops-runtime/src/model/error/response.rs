@@ -20,6 +20,9 @@ const REQUEST_IDS: [&str; 7] = [
     "x-correlation-id",
 ];
 
+/// The detail of an error that says that the same call may succeed later.
+const RETRYABLE: &str = "retryable";
+
 /// A response that is an error: its status, its headers and its body.
 ///
 /// Two are equal if their status, their body and what is unfit in it are: headers, such as the date, do not count.
@@ -223,7 +226,11 @@ impl CallError {
     /// True if the same call may succeed later: nothing answered, or the server is busy or out of order for now.
     ///
     /// That is a time-out, a connection that could not be made or broke, and the statuses 408, 425, 429 and all from 500 but
-    /// 501 and 505. It does not say that the operation was not carried out: whether to repeat it is another question.
+    /// 501 and 505. Over a transport to other processes, it is also an `ABORTED` whose worker or connection was lost, and an
+    /// `OPERATION_NOT_FOUND` of a known operation that no worker serves now: their details have `retryable`. A call that was
+    /// cancelled, and an unknown id, do not have it.
+    ///
+    /// It does not say that the operation was not carried out: whether to repeat it is another question.
     ///
     /// ```
     /// use ops_runtime::{CallError, ErrorCode};
@@ -233,12 +240,36 @@ impl CallError {
     /// assert!(of(503).is_retryable() && !of(404).is_retryable());
     /// assert!(CallError::new(ErrorCode::Timeout, "too late").is_retryable());
     /// assert!(!CallError::new(ErrorCode::ValidationError, "no").is_retryable());
+    /// let cancelled = CallError::new(ErrorCode::Aborted, "the call was cancelled");
+    /// assert!(!cancelled.is_retryable() && cancelled.with_details(json!({ "retryable": true })).is_retryable());
     /// ```
     pub fn is_retryable(&self) -> bool {
-        match self.status() {
-            Some(status) => may_pass(status.into()),
-            None => self.0.transient || *self.code() == ErrorCode::Timeout,
+        let is_marked = || self.details().get(RETRYABLE) == Some(&Value::Bool(true));
+        match (self.status(), self.code()) {
+            (Some(status), _) => may_pass(status.into()),
+            (None, ErrorCode::Timeout) => true,
+            (None, ErrorCode::Aborted | ErrorCode::OperationNotFound) if is_marked() => true,
+            (None, _) => self.0.transient,
         }
+    }
+
+    /// Marks the error of a worker or a connection that was lost, or that is not there now. The mark is in the details, so
+    /// that it goes on to other processes.
+    #[cfg(feature = "registry")]
+    pub(crate) fn retryable(mut self) -> Self {
+        match &mut self.0.details {
+            Value::Object(details) => {
+                details.insert(RETRYABLE.to_owned(), true.into());
+            }
+            details => *details = json!({ RETRYABLE: true }),
+        }
+        self
+    }
+
+    /// True if the operation is known, and no worker serves it now.
+    #[cfg(any(feature = "http-server", feature = "mcp-server"))]
+    pub(crate) fn is_unserved(&self) -> bool {
+        *self.code() == ErrorCode::OperationNotFound && self.is_retryable()
     }
 
     /// The status of an error response that the handler itself answers with: its words are meant for callers.

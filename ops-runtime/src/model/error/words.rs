@@ -26,7 +26,7 @@ const SAID: [&str; 8] =
     ["detail", "message", "msg", "errormessage", "errordescription", "description", "reason", "faultstring"];
 
 /// The members that hold further errors, or the only one.
-const NESTED: [&str; 5] = ["error", "errors", "detail", "details", "fault"];
+const NESTED: [&str; 6] = ["error", "errors", "violations", "detail", "details", "fault"];
 
 /// The members that name the place of an error.
 const PLACES: [&str; 7] = ["loc", "field", "path", "param", "property", "pointer", "instancepath"];
@@ -176,6 +176,13 @@ mod tests {
             "Invalid: #/age: must be positive",
         );
         said(json!({ "title": "Not paid", "detail": "Not paid: 30 of 50" }), "Not paid: 30 of 50");
+        // That of our own server.
+        let violations = ["/to/name", "/to/zip", "/depot", "/grams"]
+            .map(|pointer| json!({ "pointer": pointer, "message": "is too short" }));
+        said(
+            json!({ "title": "Unprocessable Entity", "detail": "the input has 4 violations", "violations": violations }),
+            "the input has 4 violations: /to/name: is too short; /to/zip: is too short; /depot: is too short; and 1 more",
+        );
         said(json!({ "message": "Not here" }), "Not here");
         said(json!({ "Message": "Not here" }), "Not here");
         said(json!({ "error": "bad_request" }), "bad_request");

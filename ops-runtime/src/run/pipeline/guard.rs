@@ -18,7 +18,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use crate::model::clock::millis;
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::context::{deadline_after, earlier};
-use crate::{CallError, CancelToken, Context, ErrorCode};
+use crate::{CallError, CancelToken, Context, ErrorCode, OperationSpec, SpecRef};
 
 /// How much later than its timer a task may run that waits for nothing else, on a busy machine.
 const LATE: Duration = Duration::from_millis(20);
@@ -183,18 +183,18 @@ fn aborted() -> CallError {
     CallError::new(ErrorCode::Aborted, "the call was cancelled")
 }
 
-/// The error of a handler that panicked. The panic's message is only logged, since it may contain anything.
-pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> CallError {
+/// The error of an operation's handler that panicked. The panic's message is only logged, since it may contain anything.
+fn panicked(panic: &(dyn std::any::Any + Send), spec: &OperationSpec) -> CallError {
     let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(panic = message.unwrap_or("(not text)"), "a handler panicked");
+    tracing::error!(operation = spec.id.as_ref(), panic = message.unwrap_or("(not text)"), "a handler panicked");
     CallError::new(ErrorCode::UnknownError, "the handler panicked")
 }
 
 /// Starts a handler that takes its limits itself.
 #[inline]
-pub(crate) fn begin<R>(limits: Limits, start: impl FnOnce(Limits) -> R) -> Result<R, CallError> {
+pub(crate) fn begin<R>(limits: Limits, spec: &OperationSpec, start: impl FnOnce(Limits) -> R) -> Result<R, CallError> {
     limits.check()?;
-    catch_unwind(AssertUnwindSafe(|| start(limits))).map_err(|panic| panicked(&*panic))
+    catch_unwind(AssertUnwindSafe(|| start(limits))).map_err(|panic| panicked(&*panic, spec))
 }
 
 pin_project! {
@@ -204,6 +204,8 @@ pin_project! {
         #[pin]
         work: Option<F>,
         limits: Limits,
+        // The handler's operation, for the log.
+        spec: SpecRef,
     }
 
     impl<F> PinnedDrop for Guard<F> {
@@ -211,7 +213,7 @@ pin_project! {
             let mut this = this.project();
             // A completed call has nothing left to drop.
             if this.work.is_some() {
-                guarded(|| this.work.set(None));
+                guarded(this.spec, || this.work.set(None));
             }
         }
     }
@@ -222,18 +224,18 @@ pub(crate) type Boxed<T> = Guard<BoxFuture<'static, Result<T, CallError>>>;
 
 impl<F> Guard<F> {
     #[inline]
-    pub(crate) fn new(work: F, limits: Limits) -> Self {
-        Self { work: Some(work), limits }
+    pub(crate) fn new(work: F, limits: Limits, spec: SpecRef) -> Self {
+        Self { work: Some(work), limits, spec }
     }
 
     /// Starts a handler; what it does before its first await is guarded like the rest.
     // Not by `begin`, which would move what the handler gets once more.
     #[inline]
-    pub(crate) fn start(limits: Limits, start: impl FnOnce() -> F) -> Result<Self, CallError> {
+    pub(crate) fn start(limits: Limits, spec: &SpecRef, start: impl FnOnce() -> F) -> Result<Self, CallError> {
         limits.check()?;
         match catch_unwind(AssertUnwindSafe(start)) {
-            Ok(work) => Ok(Self::new(work, limits)),
-            Err(panic) => Err(panicked(&*panic)),
+            Ok(work) => Ok(Self::new(work, limits, spec.clone())),
+            Err(panic) => Err(panicked(&*panic, spec)),
         }
     }
 }
@@ -266,17 +268,17 @@ impl<T, F: Future<Output = Result<T, CallError>>> Future for Guard<F> {
         }));
         if let Err(panic) = polled {
             // A result from before the panic counts.
-            output.get_or_insert(Err(panicked(&*panic)));
-            guarded(|| this.work.set(None));
+            output.get_or_insert(Err(panicked(&*panic, this.spec)));
+            guarded(this.spec, || this.work.set(None));
         }
         output.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
 /// Drops a handler's future or stream, whose locals may panic when they are dropped.
-fn guarded(drop: impl FnOnce()) {
+fn guarded(spec: &OperationSpec, drop: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
-        panicked(&*panic);
+        panicked(&*panic, spec);
     }
 }
 
@@ -288,10 +290,16 @@ pub(crate) struct StreamGuard<T> {
     /// What is left of the operation's own timeout, until the first item.
     first_item: Option<Wait>,
     idle: Option<Wait>,
+    /// The handler's operation, for the log.
+    spec: SpecRef,
 }
 
 impl<T> StreamGuard<T> {
-    pub(crate) fn new(work: BoxStream<'static, Result<T, CallError>>, limits: SubscriptionLimits) -> Self {
+    pub(crate) fn new(
+        work: BoxStream<'static, Result<T, CallError>>,
+        limits: SubscriptionLimits,
+        spec: SpecRef,
+    ) -> Self {
         let SubscriptionLimits { limits, first_item, idle } = limits;
         let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
         Self {
@@ -299,6 +307,7 @@ impl<T> StreamGuard<T> {
             limits,
             first_item: first_item.map(|deadline| Wait::new(left(deadline), |_| timed_out())),
             idle: idle.map(|timeout| Wait::new(timeout, silent)),
+            spec,
         }
     }
 }
@@ -307,7 +316,7 @@ impl<T> Stream for StreamGuard<T> {
     type Item = Result<T, CallError>;
 
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
-        let Self { work, limits, first_item, idle } = &mut *self;
+        let Self { work, limits, first_item, idle, spec } = &mut *self;
         let Some(stream) = work else { return Poll::Ready(None) };
         let polled = catch_unwind(AssertUnwindSafe(|| {
             // The limits come first: a stream that always has an item ready must end, too.
@@ -335,9 +344,9 @@ impl<T> Stream for StreamGuard<T> {
             Ok(Poll::Ready(Some(Err(error)))) => Some(error),
             Ok(Poll::Ready(None)) => None,
             Ok(Poll::Pending) => return Poll::Pending,
-            Err(panic) => Some(panicked(&*panic)),
+            Err(panic) => Some(panicked(&*panic, spec)),
         };
-        guarded(|| *work = None);
+        guarded(spec, || *work = None);
         Poll::Ready(end.map(Err))
     }
 }
@@ -346,7 +355,8 @@ impl<T> Drop for StreamGuard<T> {
     fn drop(&mut self) {
         // A completed call has nothing left to drop.
         if self.work.is_some() {
-            guarded(|| self.work = None);
+            let Self { work, spec, .. } = self;
+            guarded(spec, || *work = None);
         }
     }
 }

@@ -45,7 +45,9 @@ use crate::run::handler::{Endpoint, InputForm, Typed};
 use crate::run::input;
 use crate::run::payload::{Payload, PayloadStream, Reply, to_bytes, to_text, to_value};
 use crate::run::registry::Entry;
-use crate::{Body, Call, CallError, Context, Handler, Operation, OperationSpec, ResponseEnvelope, Subscribe, Text};
+use crate::{
+    Body, Call, CallError, Context, Handler, Operation, OperationSpec, ResponseEnvelope, SpecRef, Subscribe, Text,
+};
 
 impl Handler {
     /// A handler of a query or a mutation that takes and returns the operation's types.
@@ -160,7 +162,7 @@ where
 {
     // First the room for it, into which it is then written.
     let room = Box::new_uninit();
-    let guard = Guard::new(start(), limits);
+    let guard = Guard::new(start(), limits, SpecRef::Static(Op::SPEC));
     let running: Box<Running<Op, Fut>> = Box::write(room, Running { guard, strict, operation: PhantomData });
     Box::into_pin(running)
 }

@@ -97,11 +97,19 @@ fn is_inside(place: &str, pointer: &str) -> bool {
     place.strip_prefix(pointer).is_some_and(|below| below.starts_with('/'))
 }
 
-/// The error of a response that is not JSON.
+/// The error of a response that is not JSON, or not one that a value can hold.
 pub(super) fn no_json(meta: &ResponseMeta, decode: &DecodeError, raw: Payload) -> CallError {
     let position = raw.text().and_then(|text| serde_json::from_slice::<IgnoredAny>(text).err());
     let position = position.map(|error| format!(" at line {} column {}", error.line(), error.column()));
-    let message = format!("the response is not JSON: {decode}{}", position.unwrap_or_default());
+    let fault = match decode.message.as_str() {
+        _ if position.is_some() => "is not JSON",
+        "number out of range" => "has a number beyond the range of a double",
+        "lone leading surrogate in hex escape" | "unexpected end of hex escape" => {
+            "has a text with half of a character"
+        }
+        _ => "is not JSON",
+    };
+    let message = format!("the response {fault}: {decode}{}", position.unwrap_or_default());
     let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
     error(meta, message, list(&[], Some(decode)), raw, cut)
 }
