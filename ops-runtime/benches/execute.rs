@@ -22,13 +22,17 @@ struct AddInput {
     b: i64,
 }
 
+const fn spec(id: &'static str) -> OperationSpec {
+    OperationSpec::query(id)
+        .with_input(Schema::text(r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"integer"}]}"#))
+        .with_output(Schema::text(r#"{"type":"integer"}"#))
+        .with_timeout(Duration::from_secs(5))
+}
+
 impl Operation for Add {
     type Input = (i64, i64);
     type Output = i64;
-    const SPEC: &'static OperationSpec = &OperationSpec::query("bench.add")
-        .with_input(Schema::text(r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"integer"}]}"#))
-        .with_output(Schema::text(r#"{"type":"integer"}"#))
-        .with_timeout(Duration::from_secs(5));
+    const SPEC: &'static OperationSpec = &spec("bench.add");
 }
 
 impl Call for Add {}
@@ -39,10 +43,7 @@ struct AddWithin;
 impl Operation for AddWithin {
     type Input = (i64, i64);
     type Output = i64;
-    const SPEC: &'static OperationSpec = &OperationSpec::query("bench.addWithin")
-        .with_input(Schema::text(r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"integer"}]}"#))
-        .with_output(Schema::text(r#"{"type":"integer"}"#))
-        .with_timeout(Duration::from_secs(5));
+    const SPEC: &'static OperationSpec = &spec("bench.addWithin");
 }
 
 impl Call for AddWithin {}

@@ -1,4 +1,4 @@
-//! What the command tells of its configuration before it serves, and what it refuses.
+//! Warnings about a configuration, and configurations that are refused.
 
 use super::*;
 

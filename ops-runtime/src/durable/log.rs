@@ -18,7 +18,7 @@ use crate::{CallError, ErrorCode};
 
 /// How many characters of an error's message are logged.
 const MESSAGE: usize = 400;
-/// How many operations are remembered. Whoever may submit jobs chooses their ids.
+/// How many operations are remembered. There is a limit, because submitters can make up any number of ids.
 const MANY: usize = 100;
 
 /// Logs the last failed attempt of a job, and what became of the job by it.

@@ -13,13 +13,14 @@ use super::{Jobs, RetryPolicy, SubmitOptions, Worker};
 use crate::adapter::{Handler, Registration};
 use crate::{Call, CallError, Context, Operation, OperationSpec, Registry};
 
-type Fields = BTreeMap<String, String>;
+pub(super) type Fields = BTreeMap<String, String>;
 
 /// Keeps the spans of jobs with their fields.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<Vec<(String, Fields)>>>);
 
-struct Reading<'a>(&'a mut Fields);
+/// Notes fields as texts.
+pub(super) struct Reading<'a>(pub(super) &'a mut Fields);
 
 impl Visit for Reading<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {

@@ -209,7 +209,7 @@ async fn what_a_lost_worker_was_given_is_taken_over() {
     .await;
 }
 
-/// Those who hold all the memory that there is keep nobody else from a small request.
+/// A small request runs even while other callers hold all of the memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn small_requests_run_while_other_callers_hold_all_memory() {
     limited(async {
@@ -376,7 +376,7 @@ async fn calls_end_whose_answers_can_never_be_read() {
     .await;
 }
 
-/// Whoever may write keys may write more than a caller has memory for.
+/// A program that may write keys can announce more than a caller has memory for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_announces_too_much_is_not_read() {
     limited(async {

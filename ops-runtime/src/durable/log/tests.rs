@@ -1,34 +1,22 @@
 //! The warnings and errors in the log, of workers with a clock that does not wait.
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::adapter::{Handler, Registration};
+use crate::durable::tests::{Fields, Reading};
 use crate::durable::{Jobs, RetryPolicy, SubmitOptions, Worker};
 use crate::{Call, CallError, Context, Operation, OperationSpec, Registry};
-
-type Fields = BTreeMap<String, String>;
 
 /// Keeps the fields of warnings and errors, and their levels.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(Level, Fields)>>>);
-
-struct Reading<'a>(&'a mut Fields);
-
-impl Visit for Reading<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.insert(field.name().to_owned(), format!("{value:?}").trim_matches('"').to_owned());
-    }
-}
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {

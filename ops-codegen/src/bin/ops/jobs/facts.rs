@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Whoever may submit jobs chooses the id of the operation.
+    /// Submitters can make up an id of any length.
     #[test]
     fn a_long_operation_makes_no_wide_table() {
         let id: JobId = "mail.0.0123456789abcdef0123456789abcdef".parse().unwrap();
