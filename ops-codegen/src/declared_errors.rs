@@ -65,7 +65,7 @@ impl ErrorEnums {
         if declared.is_empty() {
             return None;
         }
-        let name = scope.take_camel(&format!("{operation}Error"));
+        let name = scope.take_camel(&format!("{}Error", operation.trim_end_matches('_')));
         let key: Vec<(String, Type)> =
             declared.iter().map(|(statuses, body)| (statuses.pattern(), (*body).clone())).collect();
         if let Some(first) = self.known.get(&key) {
@@ -215,8 +215,8 @@ mod tests {
         let second = enums.add("Hide", &errors, &bodies, &mut scope).unwrap();
         assert_eq!((first.name.as_str(), first.same_as.as_deref()), ("ShowError2", None));
         assert_eq!((second.name.as_str(), second.same_as.as_deref()), ("HideError", Some("ShowError2")));
-        let other = enums.add("Move", &errors[1..], &bodies[1..], &mut scope).unwrap();
-        assert_eq!(other.same_as, None);
+        let other = enums.add("Ok_", &errors[1..], &bodies[1..], &mut scope).unwrap();
+        assert_eq!((other.name.as_str(), other.same_as), ("OkError", None));
         assert!(enums.add("Feed", &[ErrorDefinition::new("HUNGRY")], &[Type::Value], &mut scope).is_none());
         let variants: Vec<_> = enums.all[0]
             .variants

@@ -62,10 +62,11 @@
 //! [names](Generator::with_renamed_type), [derives](Generator::with_derive), and [schemas](Generator::with_schema) that no
 //! operation has.
 //!
-//! Names that are taken get a number, in the order in which the operations reach their types: additions at the end of a
-//! document change no earlier names. An operation is named before the schemas that it reaches, and after those that
-//! earlier operations reach. A [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out, made less
-//! precise or renamed.
+//! Names that are taken get a number, in the order in which the operations reach their types. An operation is named before
+//! the schemas that it reaches, and after those that earlier operations reach. Additions at the end of a document do not
+//! change earlier names, with two exceptions. The traits `Methods` and `Server` get a number if a schema has the name. The
+//! variant for unknown values is `Other`, but `Unknown` if the document has a value of that name. A
+//! [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out, made less precise or renamed.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;

@@ -217,7 +217,6 @@ const METHODS: &[&str] = &[
     "on_sequence",
     "on_stream",
     "operations",
-    "pending_count",
     "refresh",
     "register",
     "register_all",
@@ -274,7 +273,7 @@ fn name_all(
     let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops", "other_operations", "webhooks"]);
     let mut named = vec![false; types.items.len()];
     let mut operations = Vec::new();
-    let mut bodies = Vec::new();
+    let mut errors = ErrorEnums::default();
     let mut methods = Scope::with(METHODS);
     for (spec, root) in specs.into_iter().zip(roots.operations) {
         let wish = upper_camel(spec.name());
@@ -287,18 +286,15 @@ fn name_all(
         for type_ in [&root.input, &root.output].into_iter().chain(&root.errors) {
             name_reached(type_, &mut types, &mut named, &mut scope, diagnostics);
         }
+        // Before the names of later operations, which change no earlier ones.
+        let declared = errors.add(&name, &spec.errors, &root.errors, &mut scope);
         let constant = scope.take(&screaming(&name));
-        let Root { input, output, errors, .. } = root;
-        bodies.push(errors);
+        let Root { input, output, .. } = root;
         let method = snake_case(spec.name());
         let method = methods.take(&if METHODS.contains(&&*method) { method + "_" } else { method });
-        operations.push(Operation { spec, input, output, errors: None, name, constant, method });
+        operations.push(Operation { spec, input, output, errors: declared, name, constant, method });
     }
     // After the names of the document.
-    let mut errors = ErrorEnums::default();
-    for (operation, bodies) in operations.iter_mut().zip(bodies) {
-        operation.errors = errors.add(&operation.name, &operation.spec.errors, &bodies, &mut scope);
-    }
     let methods = (settings.methods && !operations.is_empty()).then(|| scope.take_camel("Methods"));
     let server = settings.server.filter(|_| !operations.is_empty()).map(|serving| Server {
         name: scope.take_camel("Server"),

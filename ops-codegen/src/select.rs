@@ -77,6 +77,11 @@ impl Selection {
         }
     }
 
+    /// True if an `include` matches.
+    fn includes(&self, spec: &OperationSpec) -> bool {
+        self.include.iter().any(|pattern| spec.matches(&pattern.text))
+    }
+
     /// The message about each pattern that matched nothing in all documents.
     pub(crate) fn finish(&self) -> impl Iterator<Item = String> {
         let patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
@@ -114,6 +119,9 @@ pub(crate) fn select(selections: &mut [&mut Selection], api: &mut Api, diagnosti
     }
     let mut choices: Vec<Choice> = api.operations.iter().map(|spec| choose(selections, spec)).collect();
     let streams = streams(&api.operations, &mut choices);
+    let excluded = api.operations.iter().zip(&choices).filter(|(_, choice)| **choice == Choice::Excluded);
+    let is_included = |spec: &OperationSpec| selections.iter().any(|selection| selection.includes(spec));
+    let is_cancelled = excluded.map(|(spec, _)| spec).any(is_included);
     let (mut kept, mut gone) = (HashSet::new(), HashSet::new());
     let mut choices = choices.into_iter();
     api.operations.retain(|spec| {
@@ -123,6 +131,7 @@ pub(crate) fn select(selections: &mut [&mut Selection], api: &mut Api, diagnosti
         wanted
     });
     api.webhooks.retain(|spec| choose(selections, spec) == Choice::Wanted);
+    let is_empty = api.operations.is_empty() && api.webhooks.is_empty();
     // Two operations can come from one place: one with a result, and one that streams.
     gone.retain(|place| !kept.contains(place));
     // A place is the first three steps from the root.
@@ -131,6 +140,10 @@ pub(crate) fn select(selections: &mut [&mut Selection], api: &mut Api, diagnosti
         !diagnostic.pointer.get(..place(&diagnostic.pointer)).is_some_and(|place| gone.contains(place))
     });
     diagnostics.extend(streams);
+    if is_empty && is_cancelled {
+        let message = "`exclude` leaves out every operation that `include` selects";
+        diagnostics.push(Diagnostic::warning("", message).with_help("remove a pattern from one of them"));
+    }
 }
 
 /// The result of the patterns of several selections for an operation.
@@ -285,6 +298,31 @@ mod tests {
         selection.explicit_null("pnig".to_owned());
         let told: Vec<String> = selection.finish().collect();
         assert!(told.len() == 3 && told[0].contains("`nothing`") && told[1].contains("(there is `ping`)"), "{told:?}");
+    }
+
+    #[test]
+    fn patterns_that_leave_nothing_are_told() {
+        for (include, exclude, is_told) in [
+            (&["ping"][..], &["ping"][..], true),
+            (&["GET *"], &["ping", "*Pet*"], true),
+            (&["GET *"], &["ping"], false),
+            (&["other"], &["ping"], false),
+            // Whoever wants the schemas alone.
+            (&[], &["*"], false),
+        ] {
+            let mut selection = Selection::default();
+            include.iter().for_each(|pattern| selection.include((*pattern).to_owned()));
+            exclude.iter().for_each(|pattern| selection.exclude((*pattern).to_owned()));
+            let mut diagnostics = Vec::new();
+            select(&mut [&mut selection], &mut api(), &mut diagnostics);
+            let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+            let text = "`exclude` leaves out every operation that `include` selects";
+            assert_eq!(
+                told.iter().any(|told| told.contains(text)),
+                is_told,
+                "{include:?} without {exclude:?}: {told:?}"
+            );
+        }
     }
 
     #[test]

@@ -162,6 +162,16 @@ impl Type {
         }
     }
 
+    /// True if it is a type of the user's, or has one inside.
+    pub(crate) fn has_custom(&self) -> bool {
+        match self {
+            Self::Custom(_) => true,
+            Self::List(inner) | Self::Map(inner) | Self::Option(inner) => inner.has_custom(),
+            Self::Tuple(items) => items.iter().any(Self::has_custom),
+            _ => false,
+        }
+    }
+
     /// The named types that a value contains directly, not behind a pointer.
     pub(crate) fn held(&mut self) -> Vec<&mut Type> {
         match self {
@@ -190,6 +200,14 @@ pub(crate) struct Record {
     pub(crate) constants: Vec<(String, Value)>,
     /// The type of undeclared properties and the field that keeps them; `None` if they are not kept.
     pub(crate) extra: Option<(String, Type)>,
+}
+
+impl Record {
+    /// True if the property is a field or has a single possible value.
+    pub(crate) fn declares(&self, property: &str) -> bool {
+        self.fields.iter().any(|field| field.json == property)
+            || self.constants.iter().any(|(name, _)| name == property)
+    }
 }
 
 /// A property.

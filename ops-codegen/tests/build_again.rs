@@ -2,6 +2,7 @@
 
 mod folder;
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::SystemTime;
 
@@ -43,8 +44,14 @@ fn package(name: &str) -> Folder {
     folder
 }
 
-fn note(folder: &Folder) -> SystemTime {
-    std::fs::metadata(folder.0.join("out/ops-only-used-shop.txt")).unwrap().modified().unwrap()
+/// What so many builders noted, and when.
+fn notes(folder: &Folder, count: usize) -> Vec<(PathBuf, SystemTime)> {
+    let files = std::fs::read_dir(folder.0.join("out")).unwrap().map(|entry| entry.unwrap());
+    let files = files.filter(|file| file.file_name().to_string_lossy().starts_with("ops-only-used-"));
+    let mut notes: Vec<_> = files.map(|file| (file.path(), file.metadata().unwrap().modified().unwrap())).collect();
+    notes.sort();
+    assert_eq!(notes.len(), count, "{notes:?}");
+    notes
 }
 
 #[test]
@@ -55,9 +62,9 @@ fn what_another_build_wrote_is_made_anew() {
     let folder = package("anew");
     let build = |step| script(&folder, "what_another_build_wrote_is_made_anew", step);
     let told = build("used");
-    let (used, written) = (folder.read("out/shop.rs"), note(&folder));
+    let (used, written) = (folder.read("out/shop.rs"), notes(&folder, 1));
     // Nothing has changed, so that nothing is made.
-    assert_eq!((build("used"), note(&folder)), (told, written));
+    assert_eq!((build("used"), notes(&folder, 1)), (told, written));
     // The settings of another build, and what was left of one that was interrupted.
     build("renamed");
     assert_ne!(folder.read("out/shop.rs"), used);
@@ -66,6 +73,39 @@ fn what_another_build_wrote_is_made_anew() {
     folder.write("out/shop.rs", "half of");
     build("used");
     assert!(folder.read("out/shop.rs") == used);
+}
+
+/// It has times and paths of this machine, and is read again at each edit of the sources.
+#[test]
+fn what_a_build_notes_is_not_among_the_sources() {
+    if let Some(builder) = builder() {
+        return builder.with_out_dir("src/api").build().unwrap();
+    }
+    let folder = package("notes");
+    // Cargo has made it.
+    std::fs::create_dir_all(folder.0.join("out")).unwrap();
+    let build = || script(&folder, "what_a_build_notes_is_not_among_the_sources", "used");
+    let told = build();
+    let written = notes(&folder, 1);
+    assert_eq!((build(), notes(&folder, 1)), (told, written));
+    let entries = std::fs::read_dir(folder.0.join("src/api")).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["shop.others.json", "shop.rs"]);
+}
+
+#[test]
+fn two_builders_of_one_document_note_two_builds() {
+    if let Some(builder) = builder() {
+        return ["gen/a", "gen/b"].iter().for_each(|out| builder.clone().with_out_dir(out).build().unwrap());
+    }
+    let folder = package("both");
+    std::fs::create_dir_all(folder.0.join("out")).unwrap();
+    let build = || script(&folder, "two_builders_of_one_document_note_two_builds", "used");
+    let told = build();
+    let written = notes(&folder, 2);
+    assert_eq!((build(), notes(&folder, 2)), (told, written));
+    assert_eq!(folder.read("gen/a/shop.rs"), folder.read("gen/b/shop.rs"));
 }
 
 #[test]

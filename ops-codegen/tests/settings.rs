@@ -1,6 +1,9 @@
 //! Settings of the generator: what is wrong with them is said, all of it, and hostile text never becomes code.
 #![allow(clippy::unwrap_used)]
 
+#[path = "settings/own_types.rs"]
+mod own_types;
+
 use ops_codegen::{Builder, Error, Generator};
 use ops_runtime::openapi::{ReadOptions, read};
 use ops_runtime::spec::{Api, Definitions, ErrorDefinition, OperationSpec, RetryPolicy, Severity};
@@ -269,37 +272,6 @@ fn a_document_names_types_only_if_it_may() {
     // A reader that is not asked for it leaves it out of the specs.
     let (plain, _) = read(&good, &ReadOptions::new()).unwrap();
     assert!(!plain.definitions.get("Owner").unwrap().schema.to_value().unwrap().to_string().contains("my_crate"));
-}
-
-#[test]
-fn unions_tell_the_types_of_the_user_apart_by_their_schemas() {
-    let schemas = json!({
-        "Text": { "type": "string" },
-        "Number": { "type": "number" },
-        "Both": { "oneOf": [{ "$ref": "#/components/schemas/Text" }, { "$ref": "#/components/schemas/Number" }] },
-        "Shape": { "type": ["object", "null"], "required": ["a"], "properties": { "a": {}, "b": {} } },
-        "Kind": { "enum": ["x", 1] },
-    });
-    let custom = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
-    for (members, expected) in [
-        (json!([custom("Text"), { "type": "integer" }]), "String => Text,\n        Integer => Integer,"),
-        (json!([custom("Both"), { "type": "boolean" }]), "String | Number => Both,\n        Boolean => Boolean,"),
-        (json!([custom("Shape"), { "type": "string" }]), "Object[\"a\"; \"b\"] | Null => Shape,"),
-        (json!([custom("Kind"), { "type": "string" }]), "String | Integer => Kind,"),
-        (json!([custom("Kind"), { "enum": ["y"] }]), "String | Integer => Kind,"),
-    ] {
-        let mut document = document();
-        for (name, schema) in schemas.as_object().unwrap() {
-            document["components"]["schemas"][name] = schema.clone();
-        }
-        document["components"]["schemas"]["Owner"] = json!({ "anyOf": members });
-        let generator = ["Text", "Number", "Both", "Shape", "Kind"]
-            .iter()
-            .fold(Generator::new(), |generator, name| generator.with_type(*name, &format!("crate::{name}")).unwrap());
-        // Those that the document does not use are no fault.
-        let source = generator.generate(&api(&document)).source;
-        assert!(source.contains(expected), "{members}: {source}");
-    }
 }
 
 #[test]

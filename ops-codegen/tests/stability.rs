@@ -46,6 +46,52 @@ fn what_is_appended_changes_no_name() {
     }
 }
 
+/// The enum of an operation's errors is named with the operation, not after all schemas.
+#[test]
+fn the_errors_of_an_operation_keep_their_name() {
+    let content =
+        |schema: Value| json!({ "description": "x", "content": { "application/json": { "schema": schema } } });
+    let text = || content(json!({ "type": "object", "properties": { "text": { "type": "string" } } }));
+    let show = json!({ "operationId": "showPet", "responses": { "200": text(), "404": text() } });
+    let mut document = json!({ "openapi": "3.1.0", "paths": { "/pet": { "get": show } } });
+    assert!(source(&document).contains("pub enum ShowPetError {"));
+    document["components"]["schemas"]["ShowPetError"] = json!({ "type": "object", "properties": { "why": {} } });
+    let later = content(json!({ "$ref": "#/components/schemas/ShowPetError" }));
+    document["paths"]["/why"] = json!({ "get": { "operationId": "why", "responses": { "200": later } } });
+    let source = source(&document);
+    assert!(source.contains("pub enum ShowPetError {") && source.contains("pub struct ShowPetError2 {"), "{source}");
+}
+
+/// What is made of the name of an operation has no `_` of its own, of which rustc would warn.
+#[test]
+fn no_underscore_is_in_a_name() {
+    let json = |schema: Value| json!({ "application/json": { "schema": schema } });
+    let of = |name: &str| {
+        json!({
+            "operationId": name,
+            "requestBody": { "required": true, "content": json(json!({ "$ref": "#/components/schemas/SelfInput" })) },
+            "responses": { "404": { "description": "x", "content": json(json!({ "type": "object" })) } },
+        })
+    };
+    let input = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    let document = json!({
+        "openapi": "3.1.0",
+        "paths": { "/ok": { "post": of("ok") }, "/self": { "post": of("self") } },
+        "components": { "schemas": { "SelfInput": input } },
+    });
+    let source = source(&document);
+    for line in [
+        "pub struct Ok_;",
+        "pub struct OkInput {",
+        "pub enum OkError {",
+        "pub struct Self_;",
+        "pub struct SelfRequest {",
+    ] {
+        assert!(source.contains(line), "no `{line}` in {source}");
+    }
+    assert!(!source.contains("Ok_E") && !source.contains("Self_R"), "{source}");
+}
+
 #[test]
 fn an_operation_is_named_before_the_schemas_that_it_reaches_alone() {
     for (ids, expected) in [

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::Attribute;
+use syn::{Attribute, Ident};
 
 use crate::arguments::{Arguments, Http};
 use crate::errors::Errors;
@@ -49,17 +49,26 @@ fn of_function(arguments: Arguments, function: &Function, errors: &mut Errors) -
         errors.tokens(name, message);
     }
     let ident = ident?;
-    if signature::hides(&ident, signature) {
-        let message = format!(
-            "the operation's type would be called `{ident}` and hide the `{ident}` that code here names: rename the fn, and \
+    let hiding = |what: &str, ident: &Ident| {
+        format!(
+            "the {what} type would be called `{ident}` and hide the `{ident}` that code here names: rename the fn, and \
              keep the id by `name = \"{}\"`",
             names::verbatim(name)
-        );
-        errors.tokens(name, message);
+        )
+    };
+    if signature::hides(&ident, signature) {
+        errors.tokens(name, hiding("operation's", &ident));
         return None;
     }
     let input_name = quote::format_ident!("{ident}Input");
     let (mut input, passed) = signature::parameters(signature, input_name, errors);
+    // As its own field, the type would have no end.
+    if let Input::Fields(ident, _) = &input
+        && signature::takes(signature, ident)
+    {
+        errors.tokens(name, hiding("input's", ident));
+        return None;
+    }
     let mut output = Output::parse(&signature.output, name.span(), errors);
     if signature.receiver().is_some() {
         return None;

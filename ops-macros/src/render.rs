@@ -10,7 +10,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use crate::model::{Form, Kind, Operation, Output};
+use crate::description::untested;
+use crate::model::{Kind, Operation};
 use crate::types;
 
 /// Everything beside the user's own item.
@@ -46,11 +47,12 @@ pub(crate) fn operation(operation: &Operation) -> TokenStream {
     )
 }
 
-/// Has the compiler find out that an output, which is no `Result` by its name, is none: its errors would be data.
+/// Has the compiler find out that the data are no `Result`, by any name: its errors would be data.
 fn no_result(operation: &Operation) -> Option<TokenStream> {
-    let Output { ty, form: Form::Value, .. } = &operation.output else { return None };
+    let ty = &operation.output.ty;
     let at = Span::call_site().located_at(ty.span());
-    types::may_be_alias(ty).then(|| quote_spanned!(at=> const _: () = __ops::is_data(__ops::Sent::<#ty>::IS_RESULT);))
+    types::may_be_alias(types::optional(ty).unwrap_or(ty))
+        .then(|| quote_spanned!(at=> const _: () = __ops::is_data(__ops::Sent::<#ty>::IS_RESULT);))
 }
 
 /// What stands for an operation with a mistake, so that code which uses it gets no errors of its own.
@@ -83,6 +85,7 @@ pub(crate) fn fallback(operation: &Operation) -> TokenStream {
 fn frame(operation: &Operation, impls: &TokenStream) -> TokenStream {
     let Operation { ident, visibility, docs, .. } = operation;
     let definition = operation.handler.is_some().then(|| {
+        let docs = untested(docs);
         quote! {
             #(#docs)*
             #visibility struct #ident;

@@ -194,16 +194,23 @@ pub(crate) fn string_literal(mut expr: &Expr) -> Option<&LitStr> {
     }
 }
 
-/// Whether the operation's type of this name would hide something that the code beside it names: a constructor of the
-/// prelude, which would mean the type in every pattern of the module, or a type or a trait of the signature.
+/// True if the operation's type of this name would hide something that the code beside it names.
+///
+/// That is a constructor of the prelude, which would mean the type in every pattern of the module, or a type or a trait of
+/// the signature.
 pub(crate) fn hides(ident: &Ident, signature: &Signature) -> bool {
     const CONSTRUCTORS: [&str; 4] = ["Ok", "Err", "Some", "None"];
-    let inputs = signature.inputs.iter().filter_map(|parameter| match parameter {
-        FnArg::Typed(parameter) => Some(parameter.ty.to_token_stream()),
-        FnArg::Receiver(_) => None,
-    });
-    let mut named = inputs.chain([signature.output.to_token_stream()]);
-    CONSTRUCTORS.iter().any(|known| ident == known) || named.any(|ty| types::begins_with(ty, ident))
+    CONSTRUCTORS.iter().any(|known| ident == known)
+        || takes(signature, ident)
+        || types::begins_with(signature.output.to_token_stream(), ident)
+}
+
+/// True if the type of a parameter names this.
+pub(crate) fn takes(signature: &Signature, ident: &Ident) -> bool {
+    signature.inputs.iter().any(|parameter| match parameter {
+        FnArg::Typed(parameter) => types::begins_with(parameter.ty.to_token_stream(), ident),
+        FnArg::Receiver(_) => false,
+    })
 }
 
 /// The names that a signature declares for itself, which mean nothing outside of it.

@@ -256,6 +256,9 @@ fn names_that_hide_what_the_code_names() {
         quote!(
             async fn none() {}
         ),
+        quote!(
+            async fn find(queries: Vec<FindInput>) {}
+        ),
     ] {
         let text = told(&item);
         assert!(text.contains("keep the id by `name") && !text.contains("struct"), "{text}");
@@ -264,6 +267,12 @@ fn names_that_hide_what_the_code_names() {
     for item in [
         quote!(
             async fn send(to: String) -> u64 {}
+        ),
+        quote!(
+            async fn find(#[input] input: FindInput) {}
+        ),
+        quote!(
+            async fn echo(text: String) -> EchoInput {}
         ),
         quote!(
             async fn item() -> impl Stream<Item = u64> {}

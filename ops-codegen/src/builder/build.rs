@@ -129,7 +129,9 @@ impl Builder {
         rerun(sources.folders.iter());
         // Any edit of the sources leads here; most use no new names.
         let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..) | Kind::Value(_)));
-        let note = Note::new(settings, files_only, &out_dir, &self.first_namespace());
+        // Of this machine, so that it has no place among sources.
+        let notes = std::env::var_os("OUT_DIR").map_or_else(|| out_dir.clone(), PathBuf::from);
+        let note = Note::new(settings, files_only, &notes);
         if let Some(Kept { files, modules, lines }) = note.unchanged(&sources.names) {
             claim(modules.iter().map(PathBuf::as_path), settings)?;
             rerun(files.iter());
@@ -193,21 +195,12 @@ impl Builder {
         _ = write!(text, "{self:?}");
         text.0.finish()
     }
-
-    /// The namespace of the first module, as far as it is known before anything is read.
-    fn first_namespace(&self) -> String {
-        match self.inputs.first() {
-            Some(Input { namespace: Some(namespace), .. }) => namespace.clone(),
-            Some(Input { kind: Kind::Document(location, _), .. }) => file_namespace(Path::new(location)),
-            _ => String::new(),
-        }
-    }
 }
 
-/// Refuses to overwrite modules that ops-codegen did not write.
+/// Refuses to overwrite modules that ops-codegen did not write. Only sources say who wrote them: what belongs to a module, such
+/// as `shop.others.json`, is not asked.
 fn keep_foreign<'p>(files: impl Iterator<Item = &'p Path>) -> Result<(), Error> {
     let is_foreign = |path: &&Path| {
-        // A module's other files are named after it.
         let is_module = path.extension().is_some_and(|ending| ending == "rs");
         is_module && std::fs::read(path).is_ok_and(|bytes| !bytes.is_empty() && !is_generated(&bytes))
     };

@@ -110,8 +110,6 @@ pub(super) struct Kept {
 /// The inputs of the last build.
 pub(super) struct Note {
     path: PathBuf,
-    /// A hash of the builder's settings, without the files.
-    settings: u64,
     /// The build script, of which the generator is part: `None` if it is not known.
     generator: Option<Stamp>,
     /// True if the builder's inputs are files, so that their times tell whether they have changed.
@@ -127,10 +125,10 @@ fn stamp(file: &Path) -> Option<Stamp> {
 }
 
 impl Note {
-    /// The note of a builder, which is named after its first module: no other builder writes that.
-    pub(super) fn new(settings: u64, files_only: bool, out_dir: &Path, namespace: &str) -> Self {
+    /// The note of a builder, which is named after a hash of its settings, without the files: no other builder writes that.
+    pub(super) fn new(settings: u64, files_only: bool, folder: &Path) -> Self {
         let generator = std::env::current_exe().ok().and_then(|script| stamp(&script));
-        Self { path: out_dir.join(format!("ops-only-used-{namespace}.txt")), settings, generator, files_only }
+        Self { path: folder.join(format!("ops-only-used-{settings:016x}.txt")), generator, files_only }
     }
 
     /// The results of the last build, if this one would generate the same.
@@ -164,11 +162,11 @@ impl Note {
         _ = std::fs::write(&self.path, text);
     }
 
-    /// What the result depends on, and the files that it is: another builder may have written them since, or a build that was
-    /// interrupted. A file that is not there has no stamp. `None` if the generator is not known.
+    /// What the result depends on beside the settings, and the files that it is: another builder may have written them since,
+    /// or a build that was interrupted. A file that is not there has no stamp. `None` if the generator is not known.
     fn key<'n>(&self, files: &[PathBuf], modules: &[PathBuf], used: impl Iterator<Item = &'n str>) -> Option<String> {
         let mut hasher = DefaultHasher::new();
-        (self.settings, self.generator?).hash(&mut hasher);
+        self.generator?.hash(&mut hasher);
         files.iter().chain(modules).for_each(|file| (file, stamp(file)).hash(&mut hasher));
         let used: BTreeSet<&str> = used.collect();
         used.hash(&mut hasher);
@@ -215,7 +213,7 @@ mod tests {
         std::fs::write(&module, "mod").unwrap();
         let note = |seconds| {
             let built = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-            Note { generator: Some((7, built)), ..Note::new(1, true, &folder, "shop") }
+            Note { generator: Some((7, built)), ..Note::new(1, true, &folder) }
         };
         let (used, pet) = (HashSet::from(["Pet".to_owned()]), "Pet".to_owned());
         let missing = folder.join("missing.yaml");

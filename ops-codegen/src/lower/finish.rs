@@ -1,6 +1,6 @@
 //! Passes over all types: cycles, tags, constants.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ops_runtime::spec::Diagnostic;
 use serde_json::Value;
@@ -13,7 +13,8 @@ use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
 use super::roots::Roots;
 use super::share::{name_unions, share};
-use crate::types::{Default, Field, Shape, Type, Types};
+use crate::names::upper_camel;
+use crate::types::{Default, Field, Shape, TaggedVariant, Type, Types, Variant};
 
 /// Brings the types to the form that is rendered.
 pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec<Diagnostic>) {
@@ -24,6 +25,7 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     untag(types);
     fit_directions(types, roots);
     take_constants(types);
+    part_tags(types);
     order(types, roots);
     share(types, roots);
     name_unions(types);
@@ -144,4 +146,59 @@ fn take_constants(types: &mut Types) {
             }
         }
     }
+}
+
+/// Makes each tag a variant where the object has no field for it: a variant of several is sent with the first.
+fn part_tags(types: &mut Types) {
+    for id in 0..types.items.len() {
+        let Some(Shape::Tagged(tagged)) = types.get(id).map(|item| &item.shape) else { continue };
+        let is_untold =
+            |variant: &TaggedVariant| variant.tags.len() > 1 && !tells(types, &variant.variant.type_, &tagged.property);
+        let untold: Vec<bool> = tagged.variants.iter().map(is_untold).collect();
+        let Some(Shape::Tagged(tagged)) = types.items.get_mut(id).map(|item| &mut item.shape) else { continue };
+        for (variant, is_untold) in std::mem::take(&mut tagged.variants).into_iter().zip(untold) {
+            if is_untold {
+                tagged.variants.extend(parts(variant));
+            } else {
+                tagged.variants.push(variant);
+            }
+        }
+    }
+}
+
+/// The variant once for each of its tags, and named after it. The first one has its text, which may be long.
+fn parts(variant: TaggedVariant) -> impl Iterator<Item = TaggedVariant> {
+    let TaggedVariant { tags, is_default, variant: Variant { mut docs, type_, successes, .. } } = variant;
+    tags.into_iter().enumerate().map(move |(at, tag)| {
+        let ident = upper_camel(&tag.as_str().map_or_else(|| tag.to_string(), str::to_owned));
+        let variant = Variant { ident, docs: docs.take(), type_: type_.clone(), successes: successes.clone() };
+        TaggedVariant { tags: vec![tag], is_default: is_default && at == 0, variant }
+    })
+}
+
+/// True if each value of the type has the property: it is a record that declares it, or a union of such.
+fn tells(types: &Types, type_: &Type, property: &str) -> bool {
+    let (mut open, mut seen) = (vec![type_], HashSet::new());
+    while let Some(type_) = open.pop() {
+        let is_told = match types.resolve(type_) {
+            Type::Custom(custom) => {
+                custom.kinds.iter().all(|kind| kind.needs.iter().chain(&kind.knows).any(|name| name == property))
+            }
+            Type::Named(id) => match types.get(*id).map(|item| &item.shape) {
+                Some(Shape::Record(record)) => record.declares(property),
+                Some(Shape::Tagged(tagged)) => {
+                    if tagged.property != property && seen.insert(*id) {
+                        open.extend(tagged.variants.iter().map(|variant| &variant.variant.type_));
+                    }
+                    true
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        if !is_told {
+            return false;
+        }
+    }
+    true
 }

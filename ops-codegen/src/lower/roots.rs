@@ -42,7 +42,7 @@ impl Root {
         let has_name = |part: &Item| part.definition().is_some() && part.name == item.name;
         let is_taken = parts.into_iter().any(|part| types.get(part).is_some_and(has_name));
         if let Some(item) = types.items.get_mut(id).filter(|_| is_taken) {
-            item.name = format!("{operation}Request");
+            item.name = format!("{}Request", operation.trim_end_matches('_'));
         }
     }
 }

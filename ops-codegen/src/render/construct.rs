@@ -7,8 +7,9 @@ use ops_runtime::binding::Binding;
 use super::Renderer;
 use super::layout::inside;
 use super::record::construct;
+use crate::kinds::kinds;
 use crate::module::Operation;
-use crate::types::{Field, Item, Record, Shape, Type, Variant};
+use crate::types::{Field, Item, Record, Shape, Type, Types, Variant};
 
 /// Clippy's limit for parameters.
 const MANY: usize = 7;
@@ -27,7 +28,7 @@ impl Renderer<'_> {
             false => self.unset(field),
         });
         let rest = record.extra.iter().map(|(ident, _)| format!("{ident}: Default::default()"));
-        let body = construct(inits.chain(rest).collect(), "        ");
+        let body = construct(inits.chain(rest).collect());
         let all = required.len() == record.fields.len();
         let docs = if all { "Sets every property." } else { "Sets what is required, and nothing else." };
         let allowed = if required.len() > MANY { "    #[allow(clippy::too_many_arguments)]\n" } else { "" };
@@ -106,14 +107,22 @@ impl Renderer<'_> {
         if !item.sent {
             return;
         }
-        let plain = |variant: &Variant| self.module.types.plain(&variant.type_);
-        let mut counts: HashMap<Type, usize> = HashMap::new();
+        let types = &self.module.types;
+        let plain = |variant: &Variant| types.plain(&variant.type_);
+        // As they are written: a type of the user's may stand for several schemas.
+        let mut counts: HashMap<String, usize> = HashMap::new();
         for type_ in variants.iter().filter_map(|variant| plain(variant)) {
-            *counts.entry(type_).or_default() += 1;
+            *counts.entry(self.inner_type(&type_)).or_default() += 1;
         }
+        let is_declared = |variant: &Variant| matches!(plain(variant), Some(Type::Named(_)));
+        let strangers: Vec<&Variant> = variants.iter().copied().filter(|variant| !is_declared(variant)).collect();
         let mut all = Vec::new();
         for variant in variants {
-            let Some(plain) = plain(variant).filter(|plain| counts.get(plain) == Some(&1)) else { continue };
+            let is_only = |plain: &Type| counts.get(&self.inner_type(plain)) == Some(&1);
+            let Some(plain) = plain(variant).filter(is_only) else { continue };
+            if plain.has_custom() && may_be_one(types, variant, &strangers) {
+                continue;
+            }
             let itself = matches!(&plain, Type::Named(id) if self.name(*id) == item.name);
             if itself || matches!(plain, Type::Option(_) | Type::Unit) {
                 continue;
@@ -155,6 +164,15 @@ impl Renderer<'_> {
             _ => false,
         }
     }
+}
+
+/// True if a variant with a type of the user's may have the type of one of the others, since only the compiler knows what it
+/// is: if both take the same kind of JSON values.
+fn may_be_one(types: &Types, variant: &Variant, others: &[&Variant]) -> bool {
+    let shapes = |variant: &Variant| kinds(types, &variant.type_).into_iter().map(|kind| kind.name);
+    let own: Vec<&str> = shapes(variant).collect();
+    let is_like = |name: &str| name == "Any" || own.contains(&"Any") || own.contains(&name);
+    others.iter().filter(|other| !std::ptr::eq(**other, variant)).any(|other| shapes(other).any(is_like))
 }
 
 fn conversion(from: &str, to: &str, made: &str) -> String {

@@ -62,7 +62,7 @@ pub(super) fn summary(spec: &OperationSpec) -> String {
 /// A heading of one line.
 pub(super) fn heading(text: &str) -> String {
     let text: String = shown(text).chars().take(80).collect();
-    comment(&format!("# {}", inline(text.trim())))
+    comment(&format!("# {}", inline(text.trim(), false)))
 }
 
 /// Title and description, without repetitions and without a text that is only the address.
@@ -238,7 +238,7 @@ pub(super) fn inner(docs: &str) -> String {
 pub(super) fn code(text: &str) -> String {
     let mut shown: String = text.chars().map(|c| if is_visible(c) && c != '`' { c } else { '.' }).take(80).collect();
     shown = shown.trim().to_owned();
-    if shown.is_empty() { "of no name".to_owned() } else { format!("`{shown}`") }
+    if shown.is_empty() { json_code(&text.into()) } else { format!("`{shown}`") }
 }
 
 /// A JSON value as inline code, shortened; nothing in it can end the code or hide in it.
@@ -327,6 +327,9 @@ mod tests {
             (json!("x".repeat(100)), &format!("`\"{}…`", "x".repeat(79))),
         ] {
             assert_eq!(json_code(&value), code);
+        }
+        for (text, shown) in [("a`b", "`a.b`"), ("", r#"`""`"#), ("  ", r#"`"  "`"#)] {
+            assert_eq!(code(text), shown);
         }
     }
 }

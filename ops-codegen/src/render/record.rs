@@ -83,7 +83,7 @@ impl Renderer<'_> {
             false => self.unset(field),
         });
         let rest = record.extra.iter().map(|(ident, _)| format!("{ident}: Default::default()"));
-        let body = construct(inits.chain(rest).collect(), "        ");
+        let body = construct(inits.chain(rest).collect());
         let name = &item.name;
         format!("\nimpl Default for super::{name} {{\n    fn default() -> Self {{\n        {body}\n    }}\n}}")
     }
@@ -111,7 +111,7 @@ impl Renderer<'_> {
         source.push_str(&format!("    type Slots = {};\n", tuple(slots, "    ")));
         let pattern = tuple(idents, "    ");
         source.push_str(&format!("    fn make({pattern}: Values<Self>) -> Self {{\n"));
-        source.push_str(&format!("        {}\n    }}\n", construct(inits, "        ")));
+        source.push_str(&format!("        {}\n    }}\n", construct(inits)));
         source.push_str("    fn fields(&self) -> Fields<'_, Self> {");
         if !lent.is_empty() {
             source.push_str(&format!("\n        {}\n    ", tuple(lent, "        ")));
@@ -248,8 +248,8 @@ fn is_plain(literal: &Literal) -> bool {
 }
 
 /// The new record.
-pub(super) fn construct(inits: Vec<String>, indent: &str) -> String {
-    let inits = inside(inits, indent);
+pub(super) fn construct(inits: Vec<String>) -> String {
+    let inits = inside(inits, "        ");
     match inits.chars().next() {
         None => "Self {}".to_owned(),
         Some('\n') => format!("Self {{{inits}}}"),

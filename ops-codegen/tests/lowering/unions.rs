@@ -1,5 +1,8 @@
 //! Unions, their tags, and bases that list their heirs.
 
+use ops_codegen::Generator;
+use ops_runtime::binding::{Binding, HttpBinding};
+use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec};
 use serde_json::{Value, json};
 
 use super::{fields, generate};
@@ -162,6 +165,73 @@ fn an_heir_that_may_be_null_has_the_properties_of_its_base() {
         let field = format!("pub dog: Option<{}>,", item.trim_start_matches("struct "));
         assert!(source.contains(&field), "{source}");
         assert_eq!(source.matches("pub bark: String,").count(), 1, "{source}");
+    }
+}
+
+/// A union of `Made`, by several tags, and `Gone`, and what it consists of.
+fn event(made: Value) -> Vec<(&'static str, Value)> {
+    let target = |name: &str| format!("#/$defs/{name}");
+    let mapping = json!({ "created": target("Made"), "updated": target("Made"), "gone": target("Gone") });
+    let union = json!({
+        "oneOf": [to("Made"), to("Gone")],
+        "discriminator": { "propertyName": "type", "mapping": mapping },
+    });
+    vec![("Event", union), ("Made", made), ("Gone", object(&["at"]))]
+}
+
+/// Checks if each tag of an event is a variant.
+fn assert_apart(source: &str, is_apart: bool) {
+    let (variants, table): (&[&str], _) = if is_apart {
+        let table = "\"created\" => Created,\n        \"updated\" => Updated,\n        \"gone\" => Gone,";
+        (&["Created(Made),", "Updated(Made),", "Gone(Gone),", "Other(ops::Value),"], table)
+    } else {
+        let table = "\"created\" | \"updated\" => Made,\n        \"gone\" => Gone,";
+        (&["Made(Made),", "Gone(Gone),", "Other(ops::Value),"], table)
+    };
+    assert_eq!(lines(source, "enum Event"), variants);
+    assert!(source.contains(table), "{source}");
+}
+
+/// Of several tags of one object, each could only be written if something tells which it was.
+#[test]
+fn tags_that_an_object_does_not_tell_are_variants() {
+    let with = |mut schema: Value, key: &str, value: Value| {
+        schema[key] = value;
+        schema
+    };
+    let (id, typed) = (object(&["id"]), object(&["id", "type"]));
+    let any = || json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    for (made, is_apart) in [
+        (id.clone(), true),
+        (typed.clone(), false),
+        // A property that is only required is a field, too, unless it is among the others.
+        (with(id.clone(), "required", json!(["id", "type"])), false),
+        (with(any(), "required", json!(["type"])), true),
+        (with(id, "additionalProperties", json!(true)), true),
+    ] {
+        assert_apart(&generate(event(made), holder(&["Event"])).source, is_apart);
+    }
+    // Of a union, all that it may be have to tell it.
+    let (x, y) = (object(&["kind", "x", "type"]), object(&["kind", "y", "type"]));
+    for (x, y, is_apart) in
+        [(&x, &y, false), (&x, &object(&["kind", "y"]), true), (&object(&["kind"]), &object(&["kind"]), true)]
+    {
+        let mut definitions = event(tagged("kind", &["X", "Y"]));
+        definitions.extend([("X", x.clone()), ("Y", y.clone())]);
+        assert_apart(&generate(definitions, holder(&["Event"])).source, is_apart);
+    }
+    // A request leaves out what only answers have.
+    let mut typed = typed;
+    typed["properties"]["type"]["readOnly"] = true.into();
+    for (output, is_apart) in [(json!({}), true), (to("Event"), false)] {
+        let mut operation = OperationSpec::query("test.op");
+        operation.input = json!({ "type": "object", "properties": { "body": to("Event") } }).into();
+        operation.output = output.into();
+        operation.binding = Binding::Http(HttpBinding::new("POST", "/events"));
+        let definitions = event(typed.clone()).into_iter();
+        let definitions = definitions.map(|(name, schema)| Definition::from_value(name.to_owned(), schema)).collect();
+        let api = Api::new(Definitions::new(definitions), vec![operation]);
+        assert_apart(&Generator::new().generate(&api).source, is_apart);
     }
 }
 

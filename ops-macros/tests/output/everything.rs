@@ -72,6 +72,8 @@ pub(crate) struct Reserve;
 #[allow(deprecated)]
 const _: () = {
     use ::ops_runtime::__private as __ops;
+    #[allow(unused_imports)]
+    use __ops::SentAsJson as _;
     impl Reserve {
         /// The error code `NotFound`.
         pub(crate) const NOT_FOUND: &'static ::core::primitive::str = "NotFound";
@@ -120,6 +122,7 @@ const _: () = {
             .with_deprecated();
     }
     impl __ops::Call for Reserve {}
+    const _: () = __ops::is_data(__ops::Sent::<Pet>::IS_RESULT);
     impl __ops::Handled for Reserve {
         fn registration() -> __ops::Registration {
             __ops::Registration::call::<

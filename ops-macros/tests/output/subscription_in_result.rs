@@ -32,6 +32,8 @@ impl ::core::convert::From<u64> for WatchInput {
 struct Watch;
 const _: () = {
     use ::ops_runtime::__private as __ops;
+    #[allow(unused_imports)]
+    use __ops::SentAsJson as _;
     impl __ops::Operation for Watch {
         type Input = WatchInput;
         type Output = Pet;
@@ -42,6 +44,7 @@ const _: () = {
             .with_output(__ops::output_schema::<Pet>());
     }
     impl __ops::Subscribe for Watch {}
+    const _: () = __ops::is_data(__ops::Sent::<Pet>::IS_RESULT);
     impl __ops::Handled for Watch {
         fn registration() -> __ops::Registration {
             __ops::Registration::subscription::<

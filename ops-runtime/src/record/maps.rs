@@ -37,57 +37,39 @@ impl<T: Record> Record for Box<T> {
     }
 }
 
-impl<T: DeserializeOwned + Serialize> Record for BTreeMap<String, T> {
-    const NAME: &'static str = "map";
-    const FIELDS: &'static [&'static str] = &[];
-    crate::__opaque!();
+/// A map as a record: every name of the object is a key.
+macro_rules! map {
+    ($map:ty $(, $value:ident)?) => {
+        impl$(<$value: DeserializeOwned + Serialize>)? Record for $map {
+            const NAME: &'static str = "map";
+            const FIELDS: &'static [&'static str] = &[];
+            crate::__opaque!();
 
-    fn index(_: &str) -> usize {
-        0
-    }
+            fn index(_: &str) -> usize {
+                0
+            }
 
-    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-        let mut map = Self::new();
-        match m.next_or(&mut map)? {
-            None => Ok(map),
-            Some(_) => Err(A::Error::custom("a map declares no property")),
+            fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+                let mut map = Self::new();
+                match m.next_or(&mut map)? {
+                    None => Ok(map),
+                    Some(_) => Err(A::Error::custom("a map declares no property")),
+                }
+            }
+
+            fn writes(&self, name: &str) -> bool {
+                self.contains_key(name)
+            }
+
+            fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+                self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
+            }
         }
-    }
-
-    fn writes(&self, name: &str) -> bool {
-        self.contains_key(name)
-    }
-
-    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-        self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
-    }
+    };
 }
 
-impl Record for Map<String, Value> {
-    const NAME: &'static str = "map";
-    const FIELDS: &'static [&'static str] = &[];
-    crate::__opaque!();
-
-    fn index(_: &str) -> usize {
-        0
-    }
-
-    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-        let mut map = Self::new();
-        match m.next_or(&mut map)? {
-            None => Ok(map),
-            Some(_) => Err(A::Error::custom("a map declares no property")),
-        }
-    }
-
-    fn writes(&self, name: &str) -> bool {
-        self.contains_key(name)
-    }
-
-    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-        self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
-    }
-}
+map!(BTreeMap<String, T>, T);
+map!(Map<String, Value>);
 
 impl Record for Value {
     const NAME: &'static str = "object";

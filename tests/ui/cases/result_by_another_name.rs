@@ -1,4 +1,4 @@
-use ops_runtime::operation;
+use ops_runtime::{ResponseEnvelope, operation};
 
 use futures_core::Stream;
 
@@ -12,6 +12,22 @@ pub async fn price() -> ShopResult<f64> {
 #[operation(namespace = "shop")]
 pub async fn prices() -> impl Stream<Item = ShopResult<f64>> {
     futures_util::stream::empty()
+}
+
+/// As a task that was waited for gives it.
+#[operation(namespace = "shop")]
+pub async fn waited() -> Result<Result<f64, String>, String> {
+    Ok(Err("closed".to_owned()))
+}
+
+#[operation(namespace = "shop")]
+pub async fn enveloped() -> ResponseEnvelope<ShopResult<f64>> {
+    unimplemented!()
+}
+
+#[operation(namespace = "shop")]
+pub async fn first() -> Option<Result<f64, String>> {
+    None
 }
 
 fn main() {}

@@ -49,10 +49,7 @@ fn of_record(
         },
     });
     let found = all(fields)?;
-    let is_declared = |name: &str| {
-        record.fields.iter().any(|field| field.json == name) || record.constants.iter().any(|(own, _)| own == name)
-    };
-    let others = members.iter().filter(|(name, _)| !is_declared(name));
+    let others = members.iter().filter(|(name, _)| !record.declares(name));
     let extra = match &record.extra {
         Some((_, type_)) => {
             let entry = |(name, value): (&String, &Value)| Ok((name.clone(), literal(types, type_, value, depth + 1)?));
@@ -120,10 +117,7 @@ fn of_tagged(
 fn declares(types: &Types, type_: &Type, property: &str, members: &Map<String, Value>, depth: usize) -> bool {
     let (Type::Named(id) | Type::Boxed(id)) = types.resolve(type_) else { return false };
     match types.get(*id).map(|item| &item.shape) {
-        Some(Shape::Record(record)) => {
-            record.fields.iter().any(|field| field.json == property)
-                || record.constants.iter().any(|(name, _)| name == property)
-        }
+        Some(Shape::Record(record)) => record.declares(property),
         Some(Shape::Tagged(tagged)) => {
             let tag = members.get(&tagged.property);
             let is_meant = |variant: &&TaggedVariant| tag.is_some_and(|tag| variant.tags.contains(tag));

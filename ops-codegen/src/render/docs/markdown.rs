@@ -1,4 +1,7 @@
 //! Text of the document as Markdown that keeps only lists, code and links.
+//!
+//! Every line begins exactly where its list wants it, and what looks like the start of another block is escaped: rustdoc
+//! would run indented code, and fences without a word, as tests.
 
 use crate::render::text::is_visible;
 
@@ -17,8 +20,13 @@ pub(super) fn markdown(text: &str) -> Vec<String> {
     let mut fence: Option<String> = None;
     // The items of lists that are open: where each begins in the text, and where its text begins here.
     let mut open: Vec<(usize, usize)> = Vec::new();
-    for line in text.lines() {
-        let line = shown(&line.replace('\t', "    "));
+    let all: Vec<String> = text.lines().map(|line| shown(&line.replace('\t', "    "))).collect();
+    // An empty line ends a table.
+    let tables = all.split_inclusive(|line| line.trim().is_empty()).flat_map(|run| {
+        let has_table = run.iter().any(|line| divides_table(line));
+        run.iter().map(move |line| (line, has_table))
+    });
+    for (line, in_table) in tables {
         let trimmed = line.trim();
         let column = line.len() - line.trim_start().len();
         if let Some(open) = &fence {
@@ -36,20 +44,32 @@ pub(super) fn markdown(text: &str) -> Vec<String> {
             if lines.last().is_some_and(|line| !line.is_empty()) {
                 lines.push(String::new());
             }
+        } else if is_rule(trimmed) {
+            // Of other signs, it would make a heading of the line before.
+            lines.push("***".to_owned());
+            open.clear();
         } else if let Some(marker) = marker_of(trimmed) {
+            let before = open.len();
             open.retain(|(begin, _)| *begin < column);
             // Beyond, a list would look like code.
             open.truncate(DEEPEST);
             let own = open.last().map_or(0, |(_, inside)| *inside);
-            open.push((column, own + marker));
-            wrap(&inline(trimmed), own, own + marker, &mut lines);
+            let in_paragraph = open.len() == before && lines.last().is_some_and(|line| !ends_paragraph(line));
+            if in_paragraph && !interrupts(trimmed) {
+                wrap(&unnumbered(&inline(trimmed, in_table)), own, own, &mut lines);
+            } else {
+                open.push((column, own + marker));
+                let (sign, text) = trimmed.split_at_checked(marker).unwrap_or_default();
+                let text = plain_start(&inline(text.trim_start(), in_table));
+                wrap(&format!("{sign}{text}"), own, own + marker, &mut lines);
+            }
         } else {
             // Behind an empty line, only what is indented goes on with the item.
             if lines.last().is_some_and(String::is_empty) {
                 open.retain(|(begin, _)| *begin < column);
             }
             let own = open.last().map_or(0, |(_, inside)| *inside);
-            wrap(&inline(trimmed), own, own, &mut lines);
+            wrap(&unnumbered(&inline(trimmed, in_table)), own, own, &mut lines);
         }
         if lines.len() > LONGEST {
             break;
@@ -94,7 +114,7 @@ pub(super) fn paragraph_of(text: &str) -> String {
         }
         words.push_str(&line);
     }
-    inline(&shortened(&words))
+    inline(&shortened(&words), false)
 }
 
 /// The sentences of a paragraph that fit into a line, or else the words that do.
@@ -162,16 +182,62 @@ fn marker_of(line: &str) -> Option<usize> {
     sign.then_some(digits + 2)
 }
 
+/// True for a line across the page whose signs have blanks between them, so that it could be taken for an item.
+fn is_rule(line: &str) -> bool {
+    let signs = |sign: char| line.matches(sign).count() > 2 && line.chars().all(|c| c == sign || c == ' ');
+    line.contains(' ') && (signs('*') || signs('-'))
+}
+
+/// True if no paragraph goes on behind a line of [`markdown`]: an empty one, a heading, a line across the page, or the end of
+/// a block of code.
+fn ends_paragraph(line: &str) -> bool {
+    let text = line.trim_start();
+    let behind = text.trim_start_matches('#');
+    let is_heading = (1..=6).contains(&text.len().abs_diff(behind.len())) && behind.starts_with(' ');
+    text.is_empty() || is_heading || text == "***" || fence_of(line).is_some()
+}
+
+/// True if an item may follow a line of a paragraph: one with another number than 1 would go on with the paragraph.
+fn interrupts(item: &str) -> bool {
+    item.starts_with(['-', '*', '+']) || item.starts_with("1.") || item.starts_with("1)")
+}
+
+/// The text of an item that begins no block inside of the item, such as a list, code or a rule.
+fn plain_start(text: &str) -> String {
+    let word = text.split(' ').next().unwrap_or_default();
+    let is_escaped = word.starts_with(['`', '\\']);
+    let is_sign = !is_escaped && word.chars().all(|c| c.is_ascii_punctuation());
+    if is_sign || word.starts_with("~~~") { format!("\\{text}") } else { unnumbered(text) }
+}
+
+/// The text that does not begin with the number of an item.
+fn unnumbered(text: &str) -> String {
+    let word = text.split(' ').next().unwrap_or_default();
+    let number = word.strip_suffix(['.', ')']).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+    match number.and_then(|number| text.strip_prefix(number)) {
+        Some(rest) => format!("{}\\{rest}", number.unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// True for the line below the head of a table.
+fn divides_table(line: &str) -> bool {
+    line.contains('|') && line.contains('-') && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
+}
+
 /// Adds the line, wrapped; the first part indented by `first`, the others by `rest`.
 pub(super) fn wrap(line: &str, first: usize, rest: usize, lines: &mut Vec<String>) {
     let mut current = " ".repeat(first);
     let mut width = first;
     let fixed = line.starts_with('#') || line.contains('|');
     let mut start = true;
+    // Code is not broken: its second line could be read as anything, and its first as the start of a block.
+    let mut code = 0;
     for word in line.split(' ').filter(|word| !word.is_empty()) {
         let length = word.chars().count();
         // At the start of a line some signs have a meaning.
-        let plain = word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '(' | '"' | '\'' | '`'));
+        let plain = code == 0 && word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '(' | '"' | '\'' | '`'));
+        code = code_behind(word, code);
         if !start && !fixed && plain && width + 1 + length > WIDTH {
             lines.push(std::mem::replace(&mut current, " ".repeat(rest)));
             width = rest;
@@ -188,13 +254,35 @@ pub(super) fn wrap(line: &str, first: usize, rest: usize, lines: &mut Vec<String
     lines.push(current);
 }
 
+/// The number of backticks that end the code which is open behind a word, from that before it; 0 if none is open.
+fn code_behind(word: &str, mut open: usize) -> usize {
+    let mut rest = word;
+    while let Some(at) = rest.find(|c| c == '`' || c == '\\' && open == 0) {
+        rest = rest.get(at..).unwrap_or_default();
+        let ticks = rest.bytes().take_while(|b| *b == b'`').count();
+        open = match open {
+            _ if ticks == 0 => open,
+            0 => ticks,
+            same if same == ticks => 0,
+            other => other,
+        };
+        // A backslash takes the next character along.
+        let taken = if ticks > 0 { ticks } else { rest.chars().take(2).map(char::len_utf8).sum() };
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    open
+}
+
 /// One line of text: code and web links stay, other special characters of rustdoc are escaped.
-pub(super) fn inline(line: &str) -> String {
+///
+/// In a table, `|` ends a cell even in code, unless a backslash is before it.
+pub(super) fn inline(line: &str, in_table: bool) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
         let boundary = out.is_empty() || out.ends_with(|c: char| !c.is_alphanumeric());
-        if let Some(taken) = [code_span, link, autolink].iter().find_map(|part| part(rest)) {
+        let code = code_span(rest).filter(|taken| !in_table || !rest.get(..*taken).is_some_and(divides_cell));
+        if let Some(taken) = code.or_else(|| link(rest)).or_else(|| autolink(rest)) {
             out.push_str(rest.get(..taken).unwrap_or_default());
             rest = rest.get(taken..).unwrap_or_default();
             continue;
@@ -213,10 +301,17 @@ pub(super) fn inline(line: &str) -> String {
                 rest = rest.get(next.map_or(0, char::len_utf8)..).unwrap_or_default();
             }
             '[' | ']' | '<' | '>' | '`' => out.extend(['\\', c]),
+            // Else the link would be an image, which each reader's browser fetches.
+            '!' if link(rest).is_some() => out.extend(['\\', c]),
             other => out.push(other),
         }
     }
     out
+}
+
+/// True if a code span holds a `|` that a table would not take for one of its text.
+fn divides_cell(code: &str) -> bool {
+    code.split('|').rev().skip(1).any(|before| !before.ends_with('\\') || before.ends_with("\\\\"))
 }
 
 /// The length of a code span at the start of the text.
@@ -268,60 +363,4 @@ fn url(text: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_summary_is_the_first_paragraph() {
-        let long = "word ".repeat(30);
-        for (text, wanted) in [
-            ("A pet.\n\nMore.", "A pet.".to_owned()),
-            ("\nTwo\nlines of [it]\n- no item", "Two lines of \\[it\\]".to_owned()),
-            ("```json\n{}\n```", String::new()),
-            ("- an item", String::new()),
-            ("# A heading", String::new()),
-            (&format!("One sentence. {long}"), "One sentence.".to_owned()),
-            (long.trim(), format!("{}…", "word ".repeat(22).trim())),
-            // No code and no link is cut.
-            (&format!("{}`a code of words` {long}", "word ".repeat(20)), format!("{}…", "word ".repeat(20).trim())),
-            (
-                &format!("{}[a link](https://example.com/a/b) {long}", "word ".repeat(20)),
-                format!("{}…", "word ".repeat(20).trim()),
-            ),
-            ("", String::new()),
-        ] {
-            assert_eq!(paragraph_of(text), wanted, "{text:?}");
-        }
-        assert_eq!(paragraph_of(&"x".repeat(200)), format!("{}…", "x".repeat(WIDTH)));
-    }
-
-    #[test]
-    fn text_is_harmless() {
-        let table: &[(&str, &[&str])] = &[
-            ("A pet.", &["A pet."]),
-            ("  indented\n    code", &["indented", "code"]),
-            ("see [Pet] and <b>", &["see \\[Pet\\] and \\<b\\>"]),
-            ("[docs](https://a.b/c) [x](y)", &["[docs](https://a.b/c) \\[x\\](y)"]),
-            ("at https://a.b/c. Then", &["at <https://a.b/c>. Then"]),
-            ("`[code]` and `open", &["`[code]` and \\`open"]),
-            ("- one\ntwo\n  - three\n\nfour", &["- one", "  two", "  - three", "", "four"]),
-            ("1. a\n   - b\n\n     c\n2. d", &["1. a", "   - b", "", "     c", "2. d"]),
-            ("* a\n* b\n\n    code?", &["* a", "* b", "", "  code?"]),
-            (
-                "\u{1f468}\u{200d}\u{1f4bb} \u{26a0}\u{fe0f} a\u{200d}b",
-                &["\u{1f468}\u{200d}\u{1f4bb} \u{26a0}\u{fe0f} aU+200Db"],
-            ),
-            ("```rust\nfn main() {}\n```\nend", &["```text", "fn main() {}", "```", "end"]),
-            ("```\nopen [x]", &["```text", "open [x]", "```"]),
-            ("a\u{202e}b\u{0}c", &["aU+202Eb c"]),
-            ("\n\n", &[]),
-            ("\\[x\\] \\", &["\\[x\\] \\\\"]),
-        ];
-        for (text, lines) in table {
-            assert_eq!(markdown(text), *lines, "{text:?}");
-        }
-        assert!(markdown(&"line\n".repeat(1000)).len() <= LONGEST + 2);
-        assert!(markdown(&format!("```\n{}", "line\n".repeat(1000))).ends_with(&["```".to_owned()]));
-        assert!(markdown(&"word ".repeat(100)).iter().all(|line| line.len() <= WIDTH));
-    }
-}
+mod tests;

@@ -55,12 +55,17 @@ impl<T, E> Sent<Result<T, E>> {
     pub const IS_RESULT: bool = true;
 }
 
+impl<T, E> Sent<Option<Result<T, E>>> {
+    /// True for a `Result`, whose errors are errors of the operation.
+    pub const IS_RESULT: bool = true;
+}
+
 /// Compiles if an output is data.
 #[track_caller]
 pub const fn is_data(is_result: bool) {
     assert!(
         !is_result,
-        "the output is a `Result` by another name, whose errors would be data: write `Result<T, E>`, or an alias `Result<T>`"
+        "the data would be a `Result`, with its errors as data: write one `Result<T, E>` around all, or an alias `Result<T>`"
     );
 }
 
