@@ -45,8 +45,12 @@ struct Host {
 
 impl Host {
     fn start(arguments: &[&str], folder: &Path) -> Self {
+        Self::start_with(arguments, folder, &[("SHOP_SECRET", SECRET)])
+    }
+
+    fn start_with(arguments: &[&str], folder: &Path, variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
-        command.arg("serve").args(arguments).current_dir(folder).env("SHOP_SECRET", SECRET);
+        command.arg("serve").args(arguments).current_dir(folder).envs(variables.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         let mut host = Self { child, stdin, stdout, next: 0 };

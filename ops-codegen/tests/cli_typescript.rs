@@ -40,7 +40,7 @@ fn all_documents_are_one_file_that_is_checked_to_the_byte() {
     let text = std::fs::read_to_string(folder.join("ops.d.ts")).unwrap();
     assert!(ops_codegen::is_generated(text.as_bytes()));
     for wanted in [
-        "    namespace math {\n      function add(",
+        "    namespace math {\n      /** Gives content blocks, ",
         "function add(input: { a: number }): Promise<",
         "function pets_show(input: { id: number }): Promise<Pet>;",
         "\"math.add\": Call<typeof ops.math.add>;\n  \"shop.pets/show\": Call<typeof ops.shop.pets_show>;",

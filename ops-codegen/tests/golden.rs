@@ -526,6 +526,22 @@ fn formats_have_types_of_their_own() {
     assert!(matches!(visit.by, Some(UuidOrInteger::Uuid(_))));
     let wrong = json!({ "id": "7", "at": "2026-11-22T10:00:00Z" });
     assert!(serde_json::from_value::<Visit>(wrong).unwrap_err().to_string().contains("UUID"));
+    // The words of `chrono`, and what came.
+    for (place, text, reason) in [
+        ("/at", "2026-01-02 03:04:05", "premature end of input"),
+        ("/at", "2026-11-22", "premature end of input"),
+        ("/on", "2026-11-22T10:00:00Z", "trailing input"),
+        ("/on", "2026-02-30", "input is out of range"),
+        ("/on", "", "premature end of input"),
+    ] {
+        let mut wrong = json!({
+            "id": "67e55044-10b1-426f-9247-bb680e5fe0c8", "at": "2026-11-22T10:00:00Z", "on": "2026-11-22"
+        });
+        *wrong.pointer_mut(place).unwrap() = json!(text);
+        let told = format!("{place}: expected another form of date or time ({reason}), found \"{text}\"");
+        assert_eq!(ops_runtime::record::from_value::<Visit>(&wrong).unwrap_err().to_string(), told);
+        assert_eq!(ops_runtime::record::from_str::<Visit>(&wrong.to_string()).unwrap_err().to_string(), told);
+    }
 }
 
 #[test]

@@ -109,7 +109,6 @@ mod budget;
 mod check;
 mod compat;
 mod create;
-mod cut;
 mod definitions;
 mod draft;
 mod equal;

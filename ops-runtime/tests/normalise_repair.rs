@@ -161,6 +161,17 @@ fn what_would_lose_or_guess_stays() {
 }
 
 #[test]
+fn a_variant_that_is_a_reference_is_expected_by_the_types_of_its_target() {
+    let customer = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } } });
+    let schema = json!({
+        "type": "object",
+        "properties": { "v": { "anyOf": [{ "$ref": "#/$defs/Customer" }, { "type": "null" }] } },
+        "$defs": { "Customer": customer },
+    });
+    stays(schema, json!({ "v": 7 }), &["kept /v: integer for object or null"]);
+}
+
+#[test]
 fn what_conforms_stays_without_a_fault() {
     // Properties that are not declared count, where they are counted.
     let counted = json!({ "properties": { "a": {} }, "minProperties": 2 });

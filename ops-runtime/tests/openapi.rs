@@ -60,6 +60,31 @@ fn names() {
         notes[0].to_string(),
         "note: `GET /a/{id}` has no `operationId`\n  at /paths/~1a~1{id}/get\n  = called `get_a_by_id_2`"
     );
+    // Who knows an operation by such an id calls another one.
+    let again: Vec<_> = notes.iter().filter(|d| d.message.contains("here again")).map(ToString::to_string).collect();
+    let told = |path: &str, name: &str| {
+        format!("warning: the `operationId` `x` stands here again\n  at /paths/{path}/put\n  = called `{name}`")
+    };
+    assert_eq!(again, [told("~1b", "put_b"), told("~1b~1", "put_b_2")]);
+}
+
+#[test]
+fn what_a_misspelt_name_may_mean() {
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let properties = json!({ "a": { "type": "interger" }, "b": to("Ordr"), "c": to("Ordr"), "d": to("Pet") });
+    let schemas = json!({ "Order": { "type": "object", "properties": properties } });
+    let document = json!({ "openapi": "3.1.0", "paths": {}, "components": { "schemas": schemas } });
+    let (_, diagnostics) = read(&document);
+    let messages: Vec<_> = diagnostics.iter().map(|d| d.message.as_str()).collect();
+    let meant = "`#/components/schemas/Ordr` does not exist: did you mean `Order`?";
+    assert_eq!(
+        messages,
+        ["`\"interger\"` is not a type of JSON", meant, meant, "`#/components/schemas/Pet` does not exist"]
+    );
+    assert!(
+        diagnostics[0].to_string().ends_with("= that type was left out: did you mean `integer`?"),
+        "{diagnostics:?}"
+    );
 }
 
 #[test]

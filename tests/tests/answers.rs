@@ -108,6 +108,8 @@ fn rows() -> Vec<Row> {
         one("beside a variant that asks for nothing", json!({ "contact": { "born": "1990" } }), "/contact"),
         one("a variant with a fault", json!({ "payer": { "register": "HRB 1" } }), "/payer"),
         one("something of two variants", json!({ "payer": { "born": {}, "seat": "Bonn" } }), "/payer"),
+        one("a variant that declares most once converted", json!({ "pet": { "name": "a", "barks": "true" } }), "/pet"),
+        one("a variant that declares less", json!({ "pet": { "name": "a", "lives": "many" } }), "/pet"),
         json_row("a tag that nobody knows", "showShape", &json!({ "kind": "star", "points": 5 }), ""),
         json_row("a fault in a tagged variant", "showShape", &json!({ "kind": "circle", "radius": [] }), "/radius"),
         json_row("a tag left out", "showShape", &json!({ "radius": 5 }), ""),
@@ -293,7 +295,29 @@ async fn what_is_told_of_a_response_names_its_cause() {
         let error = typed(&registry, "listPayments", OutputPolicy::Repair).await.unwrap_err();
         let expected = format!("the response does not fit its type: {told} (and 2 more)");
         assert_eq!(error.message(), expected);
+        assert_eq!(error.details()["violations"][0]["pointer"], told.split(':').next().unwrap(), "{error}");
     }
+    // Nor are they named first if only the type has an objection: it has no place for so large a number.
+    let large = payment(json!({ "retries": 1_u64 << 63 }));
+    says(&json!([payment(json!({ "status": "lost", "score": 11 })), large]).to_string());
+    let error = typed(&registry, "listPayments", OutputPolicy::Repair).await.unwrap_err();
+    let message = error.message();
+    assert!(message.starts_with("the response does not fit its type: /1/retries: "), "{message}");
+    assert!(message.ends_with(" (and 2 more)"), "{message}");
+    let violations = error.details()["violations"].as_array().unwrap();
+    let places: Vec<&Value> = violations.iter().map(|violation| &violation["pointer"]).collect();
+    assert_eq!(places, ["/1/retries", "/0/status", "/0/score"], "{message}");
+    // A rule at the same place is not the cause.
+    says(&payment(json!({ "score": 1_u64 << 63 })).to_string());
+    let error = typed(&registry, "showPayment", OutputPolicy::Repair).await.unwrap_err();
+    let cause = "invalid value: integer `9223372036854775808`, expected i64";
+    assert_eq!(error.message(), format!("the response does not fit its type: /score: {cause} (and 1 more)"));
+    let rule = "integer to be less or equal to 10";
+    let violations = json!([
+        { "pointer": "/score", "message": cause },
+        { "pointer": "/score", "expected": rule, "found": "integer" },
+    ]);
+    assert_eq!(error.details()["violations"], violations);
 
     says("{\"id\":\n\"p1");
     let error = typed(&registry, "showPayment", OutputPolicy::Repair).await.unwrap_err();

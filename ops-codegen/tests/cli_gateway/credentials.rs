@@ -109,6 +109,43 @@ fn a_callers_token_is_exchanged() {
 }
 
 #[test]
+fn a_variable_is_for_one_document() {
+    let folder = folder("variables");
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let upstream = exchanging(kept.clone());
+    for (name, scheme) in [("my-shop", "key"), ("my_shop", "key"), ("my", "shopToken"), ("bank", "key")] {
+        let document = json!({
+            "openapi": "3.1.0", "info": { "title": name, "version": "1" },
+            "servers": [{ "url": format!("http://{upstream}/{name}") }],
+            "components": { "securitySchemes": { scheme: { "type": "http", "scheme": "bearer" } } },
+            "security": [{ scheme: [] }],
+            "paths": { "/it": { "get": { "operationId": "show", "responses": { "200": { "description": "It" } } } } },
+        });
+        std::fs::write(folder.join(format!("{name}.json")), document.to_string()).unwrap();
+    }
+    for (documents, tokens) in [
+        // The name of the scheme does not choose the variable of another document.
+        (["my-shop", "my", "bank"], [Some("of-the-shop"), None, Some("of-the-bank")]),
+        // Both would read the same variable.
+        (["my-shop", "my_shop", "bank"], [None, None, Some("of-the-bank")]),
+    ] {
+        let files = documents.map(|name| format!("{name}.json"));
+        let mut arguments: Vec<&str> = files.iter().map(String::as_str).collect();
+        arguments.extend(["--tools", "search"]);
+        let variables = [("MY_SHOP_TOKEN", "of-the-shop"), ("BANK_TOKEN", "of-the-bank")];
+        let mut host = Host::start_with(&arguments, &folder, &variables);
+        for (name, token) in documents.into_iter().zip(tokens) {
+            host.call("call", json!({ "id": format!("{name}.show") }));
+            let request = kept.lock().unwrap().pop().unwrap();
+            assert!(request.starts_with(&format!("GET /{name}/it ")), "{request}");
+            let sent = request.lines().find_map(|line| line.strip_prefix("authorization: Bearer "));
+            assert_eq!(sent, token, "{documents:?}: {name}");
+        }
+        host.close();
+    }
+}
+
+#[test]
 fn a_host_starts_what_its_configuration_says() {
     let folder = folder("host");
     std::fs::write(folder.join("shop.json"), document(60)).unwrap();

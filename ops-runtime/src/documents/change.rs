@@ -30,4 +30,6 @@ pub(in crate::documents) struct Finding {
     pub(in crate::documents) message: String,
     /// True if the receiver may not take what the sender may send.
     pub(in crate::documents) breaks: bool,
+    /// True if a property is gone: code may name it, also if no value is refused.
+    pub(in crate::documents) is_gone: bool,
 }

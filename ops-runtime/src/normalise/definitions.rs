@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ use super::pattern::size::Allowance;
 use super::reference::key_of;
 use super::{compat, lower};
 use crate::model::keywords::certain;
+use crate::model::lock::lock;
 use crate::pointer::{percent_decoded, unescaped};
 
 /// How a schema is interpreted.
@@ -125,7 +126,7 @@ impl CompiledDefinitions {
 
     /// The problems in the definitions compiled so far.
     pub fn problems(&self) -> Vec<Problem> {
-        self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).list().to_vec()
+        lock(&self.0.problems).list().to_vec()
     }
 
     /// What the patterns of the definitions may still take.
@@ -144,7 +145,7 @@ impl CompiledDefinitions {
 
     /// The number by which compiled schemas refer to a definition.
     pub(super) fn id(&self, key: &str) -> Option<u32> {
-        let mut ids = self.0.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = lock(&self.0.ids);
         if let Some(id) = ids.get(key) {
             return Some(*id);
         }
@@ -234,7 +235,7 @@ impl CompiledDefinitions {
         };
         if !problems.is_empty() {
             self.0.is_cut.fetch_or(problems.list().iter().any(Problem::is_cut), Ordering::Relaxed);
-            let mut all = self.0.problems.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = lock(&self.0.problems);
             problems.into_list().into_iter().for_each(|problem| all.add(problem));
         }
         unit
@@ -262,7 +263,7 @@ impl CompiledDefinitions {
 
 impl fmt::Debug for CompiledDefinitions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.0.ids.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let known = lock(&self.0.ids).len();
         out.debug_struct("CompiledDefinitions")
             .field("reading", &self.0.reading)
             .field("known", &known)

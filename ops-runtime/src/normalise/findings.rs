@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use super::cut::{MAX_NAME, cut};
+use crate::model::cut::{MAX_NAME, cut};
 
 /// A change that repairing made to a value, or a fault that it left.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::cut::{MAX_NAME, cut};
+use crate::model::cut::{MAX_NAME, cut};
 
 /// The longest pointer that is reported, in bytes; deeper tokens are left out.
 const MAX_POINTER: usize = 1024;

@@ -5,12 +5,14 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::check::{Checker, MAX_COMBINED};
-use super::cut::{MAX_NAME, cut};
 use super::node::{At, Discriminator, Kind, Named, Node, OBJECT, Shape, Tag, Union};
+use crate::model::cut::{MAX_NAME, cut};
 
-/// How many schemas and values are read to find out what the variants of a union list, and how many more for each of
-/// them: they may hold unions in turn, and many unions may hold the same.
+/// How many schemas and values are read to find out what the variants of a union list. They may hold unions in turn, and
+/// many unions may hold the same.
 const MAX_LISTED: usize = 1 << 12;
+
+/// How many more are read for each variant.
 const MAX_LISTED_EACH: usize = 16;
 
 /// How many values of a tag a report names.

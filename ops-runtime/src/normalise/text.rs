@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use super::budget::Budget;
-use super::cut::{MAX_NAME, cut};
 use super::pattern::{Found, Pattern};
 use crate::Body;
 use crate::model::body::handover::{self, Length};
+use crate::model::cut::{MAX_NAME, cut};
 
 /// The rules of a string.
 #[derive(Debug, Default)]

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::budget::ended;
 use super::check::Checker;
-use super::cut::{MAX_NAME, cut};
 use super::equal::distinct;
 use super::node::{Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union};
 use super::path::Path;
 use super::report::{Report, Violations};
 use super::tagged::Tagged;
+use crate::model::cut::{MAX_NAME, cut};
 
 /// Lists violations; the order and, in the compatible reading, the words are the original's.
 pub(super) struct Lister<'c, 'a> {
@@ -321,7 +321,14 @@ impl<'a> Checker<'a> {
         {
             return expected.to_owned();
         }
-        describe(at.node)
+        match &at.node.kind {
+            // A variant that is a reference is of the types of its target.
+            Kind::Union(union) => {
+                let types = &self.shape(at, union).types;
+                types.iter().fold(Types::NONE, |all, types| all.or(*types)).and(union.types).describe()
+            }
+            _ => describe(at.node),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Decoding with errors that say where.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_core::Serialize;
@@ -7,13 +8,15 @@ use serde_core::de::{DeserializeOwned, Error};
 use serde_json::Value;
 
 use super::finite::Finite;
-use super::json::{Cursor, Fault};
+use super::json::{Cursor, Fault, NO_TIME};
 use super::{pointer, variant};
 
 /// The characters of a message that are kept.
 const MESSAGE: usize = 500;
 /// The characters of a pointer that are kept.
 const POINTER: usize = 1024;
+/// The characters of a value that are shown.
+const FOUND: usize = 100;
 
 /// Why a JSON text or value is not one of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,8 +109,18 @@ fn locate(text: &[u8], fault: &Fault) -> DecodeError {
         Some((below, message)) => (pointer::of_container(text, offset) + &below.replace("~2", ":"), message),
         None => (pointer::of_value(text, offset), message),
     };
+    let message =
+        if message.starts_with(NO_TIME) { with_found(message, text, &pointer) } else { Cow::Borrowed(message) };
     // Names and texts of the input are in both.
-    DecodeError { pointer: cut(&pointer, POINTER), message: cut(message, MESSAGE) }
+    DecodeError { pointer: cut(&pointer, POINTER), message: cut(&message, MESSAGE) }
+}
+
+/// A message about the value at a pointer, with this value.
+fn with_found<'m>(message: &'m str, text: &[u8], pointer: &str) -> Cow<'m, str> {
+    match parse(text).ok().as_ref().and_then(|value| value.pointer(pointer)) {
+        Some(found) => Cow::Owned(format!("{message}, found {}", cut(&found.to_string(), FOUND))),
+        None => Cow::Borrowed(message),
+    }
 }
 
 /// The beginning of a text that is too long to be told.

@@ -17,6 +17,7 @@ mod tree;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use fault::Fault;
+pub(super) use fault::NO_TIME;
 pub(super) use name::{AHEAD, GUESSED};
 #[cfg(feature = "registry")]
 pub(crate) use {cursor::Place, number::Figure, string::Text};

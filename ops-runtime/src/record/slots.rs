@@ -6,7 +6,7 @@ use std::fmt::{Debug, DebugStruct};
 
 use serde_core::Serialize;
 use serde_core::de::{DeserializeOwned, MapAccess};
-use serde_core::ser::SerializeMap;
+use serde_core::ser::{Error, SerializeMap};
 
 use super::table::Opaque;
 
@@ -262,15 +262,19 @@ impl<T: Field> Slots for Rest<T> {
         false
     }
 
-    /// An entry under the name of a declared property is not written.
+    /// An entry under the name of a declared property is an error: it would be read as that property.
     fn write<M: SerializeMap>(
         field: Self::Fields<'_>,
         names: &'static [&'static str],
         _: usize,
         m: &mut M,
     ) -> Result<(), M::Error> {
-        let mut extra = field.iter().filter(|(key, _)| !names.contains(&key.as_str()));
-        extra.try_for_each(|(key, value)| m.serialize_entry(key, value))
+        if let Some(name) = field.keys().find(|key| names.contains(&key.as_str())) {
+            return Err(M::Error::custom(format_args!(
+                "`{name}` is a property of its own, and is not written from `extra`"
+            )));
+        }
+        field.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
     }
 }
 

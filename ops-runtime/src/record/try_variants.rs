@@ -21,15 +21,15 @@ thread_local! {
     /// in its depth. Decoding runs on one thread, which is what lets the levels share their account here.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
 
-    /// `Some` while what a variant with a fault declares is not passed over by a variant that declares nothing of it. It is true
+    /// `Some` while what a variant with a fault declares is not passed over by a variant that declares less of it. It is true
     /// once an object was kept because it has no tag.
     static STRICT: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Runs a decoding in which a value that is one variant with a fault is not read as one that declares nothing of it.
+/// Runs a decoding in which a value that is one variant with a fault is not read as one that declares less of it.
 ///
-/// Most variants pass over what they do not declare, so one that asks for nothing takes any object. Which of them keep
-/// it is unknown here: strict decoding fails, and the value is repaired and decoded again.
+/// Most variants pass over what they do not declare, so a cat whose age is a text would be read as a dog without one. Which
+/// of them keep it is unknown here: strict decoding fails, and the value is repaired and decoded again.
 ///
 /// Also returns true if it kept an object of a tagged union, as any object is kept, because it has no tag: it may be an error
 /// object.
@@ -127,7 +127,7 @@ fn first<U: Untagged, E: Error>(candidates: Vec<(usize, usize)>, value: &Buffer<
     let _account = Account::open(work);
     let mut failure = None;
     for (declared, variant) in candidates {
-        if declared == 0 && most > 0 && STRICT.get().is_some() {
+        if declared < most && STRICT.get().is_some() {
             break;
         }
         if !Account::charge(work) {

@@ -156,8 +156,10 @@ pub fn read_untagged<'de, U: Untagged, D: Deserializer<'de>>(d: D) -> Result<U, 
     }
 }
 
-/// Reads a union of which a few variants are left by what is known from outside; if it is none of these, as another one that
-/// declares something of the value: one that takes anything would hide that a property is missing or wrong.
+/// Reads a union of which only a few variants are left by what is known from outside.
+///
+/// A value that is none of these is read as another variant that declares something of the value. One that takes anything
+/// would hide that a property is missing or wrong.
 fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variants: &[usize], d: D) -> Result<U, D::Error> {
     let value = Buffer::deserialize(d)?;
     let kind = Kind::of(&value);

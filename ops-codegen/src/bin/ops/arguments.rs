@@ -28,7 +28,8 @@ Exit status:
 const DIFF_EXIT: &str = "\
 A change breaks if the server of the new version may refuse what the old one allows in a request, if a response may not
 fit the types generated from the old one, or if something that callers name is gone. New properties and values of enums
-break no response: types keep them.
+break no response: types keep them. A constructor that takes its values in another order breaks callers, too: they swap
+values, and still compile if the values have one type.
 
 Exit status:
   0  nothing breaks callers
@@ -162,7 +163,7 @@ pub(crate) struct DiffArguments {
     /// The first part of the operations' ids; by default the name of the old version's file
     #[arg(long)]
     pub(crate) namespace: Option<String>,
-    /// Show the lines of this crate's sources that use what breaks
+    /// Show the lines of this crate's sources that name what breaks, or what is gone though no call fails by it
     #[arg(long = "crate", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) used_in: Option<PathBuf>,
     /// Print JSON instead of a line for each change
@@ -201,8 +202,8 @@ pub(crate) struct UpdateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// An OpenAPI document or a snapshot of an MCP server: a file, a URL, or - for standard input; a folder of documents and
-    /// operation specs; or the file of an ops.toml or of a configuration of MCP servers; omit it if a server is named
+    /// An OpenAPI document or a snapshot of an MCP server: a file, a URL, or - for standard input. Or a folder of documents
+    /// and operation specs, an ops.toml, or the file of a configuration of MCP servers. Leave it out if a server is named
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["url", "config", "program"])]
     pub(crate) spec: Option<String>,
     /// Show this operation in full: its name, its id, or 'METHOD path'

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use ops_codegen::Module;
-use ops_codegen::described::{Described, describe};
+use ops_codegen::described::{Described, Reordered, describe, reordered};
 use ops_runtime::spec::{Api, Severity, pointer};
 use ops_runtime::{mcp, openapi};
 use serde_json::{Value, json};
@@ -19,16 +19,23 @@ use crate::progress::Progress;
 use crate::report::{clean, line, print};
 use crate::stream::is_stream;
 
+/// How many operations a line names.
+const SHOWN: usize = 3;
+
 /// A change, of a document or of a list of tools.
 pub(crate) struct Row {
     /// The change as a line.
     pub(crate) text: String,
     pub(crate) breaks: bool,
+    /// True if code that names what changed may have to change, even if nothing breaks.
+    touches_names: bool,
     json: Value,
     namespace: String,
     operations: Vec<String>,
     /// The place in the old module, as [`Described`] names places; relative to the operations if it is in them.
     pointer: String,
+    /// The type whose constructor changed, if the change is one of a constructor.
+    constructs: Option<String>,
     uses: Vec<Use>,
 }
 
@@ -45,9 +52,15 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
         let sources = Sources::read(folder)?;
         let described: BTreeMap<&str, Described> =
             old.iter().map(|module| (module.namespace.as_str(), describe(&api(module)))).collect();
-        for row in rows.iter_mut().filter(|row| row.breaks) {
+        for row in rows.iter_mut().filter(|row| row.touches_names) {
             if let Some(described) = described.get(row.namespace.as_str()) {
-                row.uses = sources.uses(&row.namespace, &row.operations, &row.pointer, described);
+                row.uses = match &row.constructs {
+                    Some(type_) => sources.of_constructor(&row.namespace, &row.operations, type_, described),
+                    None if !row.breaks && row.pointer.starts_with("/errors/") => {
+                        sources.of_errors(&row.namespace, &row.operations, described)
+                    }
+                    None => sources.uses(&row.namespace, &row.operations, &row.pointer, described),
+                };
             }
         }
     }
@@ -143,25 +156,50 @@ pub(crate) fn rows_of(namespace: &str, old: &Api, new: &Api, rows: &mut Vec<Row>
             let pointer = change.pointer.replacen("/inputSchema", "/input", 1).replacen("/outputSchema", "/output", 1);
             row(namespace, change.to_string(), change.breaks, operations, pointer, json)
         }));
-        return;
+    } else {
+        rows.extend(openapi::changes(old, new).into_iter().map(|change| {
+            let json = json!({
+                "breaks": change.breaks,
+                "part": change.part.as_str(),
+                "operations": change.operations,
+                "more": change.more,
+                "subject": change.subject,
+                "pointer": change.pointer,
+                "message": change.message,
+            });
+            let (text, touches_names) = (change.to_string(), change.touches_names());
+            let row = row(namespace, text, change.breaks, change.operations, change.pointer, json);
+            Row { touches_names, ..row }
+        }));
     }
-    rows.extend(openapi::changes(old, new).into_iter().map(|change| {
-        let json = json!({
-            "breaks": change.breaks,
-            "part": change.part.as_str(),
-            "operations": change.operations,
-            "more": change.more,
-            "subject": change.subject,
-            "pointer": change.pointer,
-            "message": change.message,
-        });
-        row(namespace, change.to_string(), change.breaks, change.operations, change.pointer, json)
-    }));
+    rows.extend(reordered(old, new).into_iter().map(|change| constructor(namespace, change)));
+}
+
+/// The change of a constructor that takes its values in another order.
+fn constructor(namespace: &str, change: Reordered) -> Row {
+    let Reordered { type_, pointer, operations, order } = change;
+    let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let (shown, more) = operations.split_at(operations.len().min(SHOWN));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let message = format!("`{type_}::new` takes its values in another order now: {}", quoted(&order));
+    let text = format!("breaking: request of {}{more}: {message}", quoted(shown));
+    let json = json!({
+        "breaks": true,
+        "part": openapi::Part::Request.as_str(),
+        "operations": operations,
+        "more": false,
+        "subject": format!("`{type_}`"),
+        "pointer": pointer,
+        "message": message,
+    });
+    Row { constructs: Some(type_), ..row(namespace, text, true, operations, pointer, json) }
 }
 
 fn row(namespace: &str, text: String, breaks: bool, operations: Vec<String>, pointer: String, json: Value) -> Row {
     let text = line(&text);
-    Row { text, breaks, json, namespace: namespace.to_owned(), operations, pointer, uses: Vec::new() }
+    let namespace = namespace.to_owned();
+    let (touches_names, constructs, uses) = (breaks, None, Vec::new());
+    Row { text, breaks, touches_names, json, namespace, operations, pointer, constructs, uses }
 }
 
 /// The changes as they are printed.

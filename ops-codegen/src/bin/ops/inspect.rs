@@ -12,7 +12,7 @@ use crate::arguments::{Choice, InspectArguments};
 use crate::failure::Failure;
 use crate::modules::{Sources, modules, runtime, unreadable};
 use crate::progress::Progress;
-use crate::report::{Reporter, line, print};
+use crate::report::{Reporter, cut, line, print};
 use crate::server::{OF_FILE, from_file, is_config};
 use crate::summary;
 
@@ -158,15 +158,7 @@ fn row(spec: &OperationSpec) -> [String; 6] {
         (None, Some(mcp)) => ("tool", mcp.tool.as_ref()),
         (None, None) => ("", ""),
     };
-    [&spec.id, summary::kind(spec), method, path, &input, &output].map(|cell| cut(line(cell)))
-}
-
-/// A cell, cut so that the columns stay narrow.
-fn cut(cell: String) -> String {
-    match cell.char_indices().nth(WIDEST) {
-        Some((end, _)) => format!("{}...", cell.get(..end).unwrap_or_default()),
-        None => cell,
-    }
+    [&spec.id, summary::kind(spec), method, path, &input, &output].map(|cell| cut(&line(cell), WIDEST))
 }
 
 fn json(modules: &[Module]) -> String {

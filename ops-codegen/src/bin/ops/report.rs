@@ -79,6 +79,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written.map_err(Failure::output).or_else(Failure::unless_gone)
 }
 
+/// A text of at most so many characters; a longer one is cut, and marked.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 /// The coloured word at the start of a message.
 pub(crate) fn label(word: &str) -> String {
     let colour = match word {

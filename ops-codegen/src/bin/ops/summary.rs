@@ -5,6 +5,8 @@ use ops_runtime::spec::pointer;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use serde_json::Value;
 
+use crate::report::cut;
+
 /// The maximum number of characters of a summary.
 const WIDTH: usize = 72;
 
@@ -96,10 +98,7 @@ fn typed(kind: &str, schema: &Value, depth: usize) -> String {
 
 /// A summary, cut so that it fits into a line.
 pub(crate) fn short(text: &str) -> String {
-    match text.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or(text)),
-        None => text.to_owned(),
-    }
+    cut(text, WIDTH)
 }
 
 #[cfg(test)]

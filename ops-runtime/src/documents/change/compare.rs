@@ -145,7 +145,7 @@ impl<'a> Comparer<'a> {
                 Some(Entry::Found(finding)) => {
                     if found.len() == MOST {
                         let message = "and more, which is not shown".to_owned();
-                        found.push(Finding { pointer: String::new(), message, breaks: false });
+                        found.push(Finding { pointer: String::new(), message, breaks: false, is_gone: false });
                     }
                     if let Some(last) = found.last_mut() {
                         last.breaks |= finding.breaks;
@@ -225,7 +225,14 @@ impl<'a> Comparer<'a> {
     }
 
     pub(super) fn note(&mut self, pointer: &str, message: impl Into<String>, breaks: bool) {
-        self.found.push(Entry::Found(Finding { pointer: pointer.to_owned(), message: message.into(), breaks }));
+        let (pointer, message) = (pointer.to_owned(), message.into());
+        self.found.push(Entry::Found(Finding { pointer, message, breaks, is_gone: false }));
+    }
+
+    /// Notes that a property is gone.
+    pub(super) fn note_gone(&mut self, pointer: &str, breaks: bool) {
+        let (pointer, message) = (pointer.to_owned(), "the property is gone".to_owned());
+        self.found.push(Entry::Found(Finding { pointer, message, breaks, is_gone: true }));
     }
 
     /// The sender's and the receiver's, of an old and a new thing.
@@ -423,20 +430,20 @@ pub(super) fn shown(value: &Value) -> String {
 
 #[cfg(feature = "mcp-schema")]
 fn joined(start: &str, pointer: &str) -> String {
-    if start.len() + pointer.len() > LONGEST { cut(start) } else { format!("{start}{pointer}") }
+    if start.len() + pointer.len() > LONGEST { elided(start) } else { format!("{start}{pointer}") }
 }
 
 /// The place of a member below a keyword.
 pub(super) fn inside(at: &str, key: &str, name: &str) -> String {
     if at.len() + name.len() > LONGEST {
-        return cut(at);
+        return elided(at);
     }
     let mut place = format!("{at}/{key}");
     pointer::push(&mut place, name);
     place
 }
 
-fn cut(at: &str) -> String {
+fn elided(at: &str) -> String {
     if at.ends_with("/...") { at.to_owned() } else { format!("{at}/...") }
 }
 

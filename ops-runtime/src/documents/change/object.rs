@@ -35,7 +35,7 @@ impl Comparer<'_> {
                         self.note(&place, message, self.side == Side::Output);
                     }
                 }
-                None => self.note(&place, "the property is gone", self.side == Side::Input || was),
+                None => self.note_gone(&place, self.side == Side::Input || was),
             }
         }
         let is_new = |name: &str| old_properties.get(name).is_none_or(|schema| is_absent(schema, old_table));

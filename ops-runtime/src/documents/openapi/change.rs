@@ -7,7 +7,8 @@
 //! are.
 //!
 //! These changes break nothing: other texts, tags and servers, deprecation, and errors that come or go. `readOnly`
-//! properties belong to responses only, `writeOnly` ones to requests only.
+//! properties belong to responses only, `writeOnly` ones to requests only. The order of properties and parameters is no
+//! change, since requests do not depend on it; the constructors of generated code do.
 
 mod binding;
 mod field;
@@ -20,7 +21,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::documents::change::{Comparer, Entry, Side, value, weight};
+use crate::documents::change::{Comparer, Entry, Finding, Side, value, weight};
 use crate::model::text::readable;
 use crate::{Api, Definitions, OperationSpec, pointer};
 
@@ -79,8 +80,38 @@ pub struct Change {
     pub message: String,
     /// True if a caller that was written for the old document may fail.
     pub breaks: bool,
+    effect: Effect,
     /// Where the pointer leads out of the subject.
     inside: usize,
+}
+
+impl Change {
+    /// True if code that names what changed may have to change: if the change breaks, and also if no call fails by it but an
+    /// optional property of a response or a declared error is gone, another error is declared, or a schema has another name.
+    pub fn touches_names(&self) -> bool {
+        self.effect != Effect::None
+    }
+}
+
+/// What a change does to callers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Effect {
+    None,
+    /// No call fails, but what code may name is gone or means something else, or there is more to handle.
+    Names,
+    Breaks,
+}
+
+impl From<bool> for Effect {
+    fn from(breaks: bool) -> Self {
+        if breaks { Self::Breaks } else { Self::None }
+    }
+}
+
+impl From<&Finding> for Effect {
+    fn from(found: &Finding) -> Self {
+        if found.is_gone && !found.breaks { Self::Names } else { found.breaks.into() }
+    }
 }
 
 impl fmt::Display for Change {
@@ -180,7 +211,7 @@ struct Comparison<'a> {
     ids: Vec<String>,
     changes: Vec<Change>,
     /// The positions of changes that several operations may share.
-    places: HashMap<(Part, String, String, String, bool), usize>,
+    places: HashMap<(Part, String, String, String, Effect), usize>,
     /// Parameters, bodies and responses: each has its own properties.
     parameters: Direction<'a>,
     bodies: Direction<'a>,
@@ -242,18 +273,27 @@ impl<'a> Comparison<'a> {
     }
 
     /// Tells a change of the operation, at a pointer in it that is all of the subject.
-    fn tell(&mut self, part: Part, subject: &str, pointer: &str, message: &str, breaks: bool) {
-        self.tell_inside(part, subject, pointer, pointer.len(), message, breaks);
+    fn tell(&mut self, part: Part, subject: &str, pointer: &str, message: &str, effect: impl Into<Effect>) {
+        self.tell_inside(part, subject, pointer, pointer.len(), message, effect);
     }
 
-    fn tell_inside(&mut self, part: Part, subject: &str, pointer: &str, inside: usize, message: &str, breaks: bool) {
-        let key = (part, subject.to_owned(), pointer.to_owned(), message.to_owned(), breaks);
+    fn tell_inside(
+        &mut self,
+        part: Part,
+        subject: &str,
+        pointer: &str,
+        inside: usize,
+        message: &str,
+        effect: impl Into<Effect>,
+    ) {
+        let effect = effect.into();
+        let key = (part, subject.to_owned(), pointer.to_owned(), message.to_owned(), effect);
         let next = self.changes.len();
         let at = *self.places.entry(key).or_insert(next);
         if at == next {
             let (subject, pointer, message) = (subject.to_owned(), pointer.to_owned(), message.to_owned());
-            let operations = Vec::new();
-            self.changes.push(Change { operations, more: false, part, subject, pointer, message, breaks, inside });
+            let (operations, more, breaks) = (Vec::new(), false, effect == Effect::Breaks);
+            self.changes.push(Change { operations, more, part, subject, pointer, message, breaks, effect, inside });
         }
         if let (Some(change), Some(id)) = (self.changes.get_mut(at), self.ids.last())
             && change.operations.last() != Some(id)
@@ -268,14 +308,7 @@ impl<'a> Comparison<'a> {
         for entry in self.direction(place).comparer.compare(old, new, pointer) {
             match entry {
                 Entry::Found(found) => {
-                    self.tell_inside(
-                        place.part(),
-                        subject,
-                        &found.pointer,
-                        pointer.len(),
-                        &found.message,
-                        found.breaks,
-                    );
+                    self.tell_inside(place.part(), subject, &found.pointer, pointer.len(), &found.message, &found);
                 }
                 Entry::Inner { pair, .. } => {
                     let roots = self.direction(place).roots.entry(pair).or_default();
@@ -288,14 +321,14 @@ impl<'a> Comparison<'a> {
     }
 
     fn finish(self) -> Vec<Change> {
-        let Self { ids, parameters, bodies, responses, steps, mut changes, .. } = self;
+        let Self { ids, parameters, bodies, responses, steps, mut changes, old, new, .. } = self;
         let mut steps = steps;
         let directions = [(Part::Request, parameters), (Part::Request, bodies), (Part::Response, responses)];
         let mut all: Vec<(BTreeSet<usize>, Change)> = Vec::new();
         // What a definition gives to parameters and to bodies is one change.
         let mut known: HashMap<(Part, String, String, bool), usize> = HashMap::new();
         for (part, mut direction) in directions {
-            for (operations, change) in of_definitions(part, &mut direction, &mut steps) {
+            for (operations, change) in of_definitions(part, &mut direction, [old, new], &mut steps) {
                 let key = (change.part, change.pointer.clone(), change.message.clone(), change.breaks);
                 let at = *known.entry(key).or_insert(all.len());
                 match all.get_mut(at) {
@@ -332,7 +365,12 @@ impl Place {
 }
 
 /// The changes of all definitions that operations reach, with the numbers of these operations.
-fn of_definitions(part: Part, direction: &mut Direction<'_>, steps: &mut usize) -> Vec<(BTreeSet<usize>, Change)> {
+fn of_definitions(
+    part: Part,
+    direction: &mut Direction<'_>,
+    [old_table, new_table]: [&Definitions; 2],
+    steps: &mut usize,
+) -> Vec<(BTreeSet<usize>, Change)> {
     let mut open: Vec<usize> = direction.roots.keys().copied().collect();
     open.sort_unstable();
     let mut seen: HashSet<usize> = open.iter().copied().collect();
@@ -343,6 +381,20 @@ fn of_definitions(part: Part, direction: &mut Direction<'_>, steps: &mut usize) 
         let subject = if old == new { format!("`{old}`") } else { format!("`{old}`, which is `{new}` now") };
         let start = format!("/$defs/{}", pointer::escaped(old));
         let mut own = Vec::new();
+        // A reference may also lead to another definition that there was.
+        if old != new && new_table.get(old).is_none() && old_table.get(new).is_none() {
+            own.push(Change {
+                operations: Vec::new(),
+                more: false,
+                part,
+                subject: format!("`{old}`"),
+                pointer: start.clone(),
+                message: format!("it is called `{new}` now"),
+                breaks: false,
+                effect: Effect::Names,
+                inside: start.len(),
+            });
+        }
         for entry in entries {
             match entry {
                 Entry::Found(found) => own.push(Change {
@@ -353,6 +405,7 @@ fn of_definitions(part: Part, direction: &mut Direction<'_>, steps: &mut usize) 
                     pointer: format!("{start}{}", found.pointer),
                     message: found.message.clone(),
                     breaks: found.breaks,
+                    effect: found.into(),
                     inside: start.len(),
                 }),
                 Entry::Inner { pair: inner, .. } => {

@@ -6,9 +6,10 @@ use super::document::{MAX_HOPS, Node};
 use super::name::stem;
 use super::pointer::{Token, reference_to};
 use super::reader::Reader;
-use super::text::{LONGEST, cut, short, word};
+use super::text::{LONGEST, short, word};
 use super::version::Version;
 use crate::Definition;
+use crate::model::cut;
 use crate::model::keywords::{Holds, holds};
 
 impl<'a> Reader<'a> {
@@ -30,7 +31,7 @@ impl<'a> Reader<'a> {
                 _ if is_kept(name) => name.to_owned(),
                 _ => {
                     self.warn(&node, format!("the name of a schema has more than {LONGEST} bytes"), "it was cut");
-                    self.taken.allot(cut(name, LONGEST))
+                    self.taken.allot(cut::start(name, LONGEST))
                 }
             };
             // A component that only refers to another file gives that file its name here.
@@ -167,8 +168,8 @@ fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
     if let [first, _, _, _, _, _, .., before, last] = words.as_slice() {
         words = vec![first, before, last];
     }
-    let words: Vec<&str> = words.into_iter().map(|word| cut(word, LONGEST)).collect();
-    let name = cut(&word(&words.join("_")), LONGEST).trim_end_matches('_').to_owned();
+    let words: Vec<&str> = words.into_iter().map(|word| cut::start(word, LONGEST)).collect();
+    let name = cut::start(&word(&words.join("_")), LONGEST).trim_end_matches('_').to_owned();
     if name.is_empty() { "schema".to_owned() } else { name }
 }
 

@@ -90,8 +90,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What a bare name or a reference in a discriminator means: a name is that of a schema rather than of a file, and
-    /// rather one of the whole description than one of the document where it stands.
+    /// The schema that a bare name or a reference in a discriminator means.
+    ///
+    /// A name is first looked up among the schemas of the whole description, then among those of the document where it
+    /// stands. Otherwise it is a file.
     fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
         let mut component = format!("#{}", self.version.schemas());
         pointer::push(&mut component, text);

@@ -3,7 +3,7 @@
 mod follow;
 
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -86,7 +86,12 @@ pub(in crate::documents) struct Documents<'v> {
     with_ids: OnceCell<Vec<bool>>,
     /// How many bytes of references may still be followed: following long chains of long references is expensive.
     steps: OnceCell<Cell<usize>>,
+    /// What references to nowhere may mean, by the document and the pointer: questions, empty if there is nothing similar.
+    guesses: RefCell<BTreeMap<(usize, String), String>>,
 }
+
+/// How many references to nowhere are guessed, and among how many names.
+const GUESSES: (usize, usize) = (32, 1_000);
 
 /// How many bytes of references are followed in any description, and how many more for each byte that it has.
 const STEPS: (usize, usize) = (16 << 20, 64);

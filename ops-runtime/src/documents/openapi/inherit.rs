@@ -11,7 +11,8 @@ use super::document::{MAX_HOPS, Node};
 use super::null::{ANNOTATIONS, nullable};
 use super::pointer::{definition_reference, reference_to};
 use super::reader::Reader;
-use super::text::{LONGEST, cut};
+use super::text::LONGEST;
+use crate::model::cut;
 use crate::model::keywords::is_comment;
 
 /// How many schemas may extend others, each counted once for each that it extends.
@@ -217,7 +218,7 @@ fn key(node: &Node<'_>) -> usize {
 
 /// The value that selects a schema which no mapping names. Each base repeats it, so it is cut.
 fn selector(name: &str, node: &Node<'_>) -> String {
-    cut(node.text("x-ms-discriminator-value").unwrap_or(name), LONGEST).to_owned()
+    cut::start(node.text("x-ms-discriminator-value").unwrap_or(name), LONGEST).to_owned()
 }
 
 /// True for members that may stand beside a schema without changing what is not null in it.

@@ -55,7 +55,8 @@ impl<'a> Reader<'a> {
     /// The content types under a node's `content`; those that describe a body best come first.
     pub(super) fn contents(&mut self, node: &Node<'a>) -> Vec<Content<'a>> {
         let mut described = self.map(node, "content");
-        described.retain(|(name, _)| !name.starts_with("x-"));
+        // What a server of ours adds belongs to no operation.
+        described.retain(|(name, node)| !name.starts_with("x-") && !node.is("x-ops-implied"));
         // A body with content has some, be its type a wrong one.
         let mut is_any = described.iter().any(|(name, _)| name.contains('/'));
         let mut contents = Vec::new();

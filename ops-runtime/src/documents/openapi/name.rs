@@ -4,8 +4,10 @@ use std::path::Path;
 
 use super::document::Node;
 use super::reader::Names;
-use super::text::{LONGEST, cut, short, word};
+use super::text::{LONGEST, short, word};
+use crate::Severity;
 use crate::documents::source::has_scheme;
+use crate::model::cut;
 
 /// An operation that was found, before it has a name.
 pub(super) struct Found<'a> {
@@ -24,7 +26,7 @@ pub(super) struct Found<'a> {
 pub(super) fn allot(
     found: &[Found<'_>],
     taken: &mut Names,
-    note: &mut dyn FnMut(&Node<'_>, String, String),
+    tell: &mut dyn FnMut(Severity, &Node<'_>, String, String),
 ) -> Vec<String> {
     let mut first: Vec<Option<String>> = Vec::new();
     for found in found {
@@ -35,11 +37,15 @@ pub(super) fn allot(
     for (found, name) in found.iter().zip(first) {
         names.push(name.unwrap_or_else(|| {
             let name = taken.allot(&made_up(&found.method, found.path));
-            let message = match found.operation.text("operationId").filter(|id| !id.trim().is_empty()) {
-                Some(id) => format!("the `operationId` `{}` stands here again", short(id)),
-                None => format!("`{} {}` has no `operationId`", short(&found.method), short(found.path)),
+            let (severity, message) = match found.operation.text("operationId").filter(|id| !id.trim().is_empty()) {
+                // Callers that use the id reach the other operation.
+                Some(id) => (Severity::Warning, format!("the `operationId` `{}` stands here again", short(id))),
+                None => {
+                    let message = format!("`{} {}` has no `operationId`", short(&found.method), short(found.path));
+                    (Severity::Note, message)
+                }
             };
-            note(&found.operation, message, format!("called `{name}`"));
+            tell(severity, &found.operation, message, format!("called `{name}`"));
             name
         }));
     }
@@ -51,7 +57,7 @@ fn made_up(method: &str, path: &str) -> String {
     let mut words = vec![method.to_ascii_lowercase()];
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
         let by = if segment.starts_with('{') { "by_" } else { "" };
-        let word = snake(cut(segment, LONGEST));
+        let word = snake(cut::start(segment, LONGEST));
         if !word.is_empty() {
             words.push(format!("{by}{word}"));
         }
@@ -59,7 +65,7 @@ fn made_up(method: &str, path: &str) -> String {
     if words.len() == 1 {
         words.push("root".to_owned());
     }
-    cut(&words.join("_"), LONGEST).trim_end_matches('_').to_owned()
+    cut::start(&words.join("_"), LONGEST).trim_end_matches('_').to_owned()
 }
 
 /// The text in lower case with `_` between its words.
@@ -105,7 +111,7 @@ pub(super) fn stem(location: &str) -> Option<&str> {
 /// The words of a text in lower case, joined by `_`.
 pub(super) fn words(text: &str) -> String {
     // All operations repeat it, so it is cut.
-    word(cut(text, LONGEST)).to_lowercase()
+    word(cut::start(text, LONGEST)).to_lowercase()
 }
 
 #[cfg(test)]

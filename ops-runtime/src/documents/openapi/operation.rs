@@ -9,8 +9,9 @@ use super::document::Node;
 use super::name::{self, Found};
 use super::parameter::Parameter;
 use super::reader::{Names, Reader, Streaming};
-use super::text::{cut, kind, short};
+use super::text::{kind, short};
 use super::version::Version;
+use crate::model::cut;
 use crate::model::diagnostic::MOST_POINTER;
 use crate::model::media::Media;
 use crate::{Binding, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange, Text};
@@ -35,7 +36,9 @@ impl<'a> Reader<'a> {
         self.define_schemes();
         let found = self.find_operations();
         let mut taken = Names::default();
-        let names = name::allot(&found, &mut taken, &mut |node, message, help| self.note(node, message, help));
+        let names = name::allot(&found, &mut taken, &mut |severity, node, message, help| {
+            self.told.tell(node, severity, message, help);
+        });
         let mut specs = Vec::new();
         let mut seen = HashSet::new();
         let mut left_out = 0_usize;
@@ -291,7 +294,7 @@ impl<'a> Reader<'a> {
         let version = info.as_ref().and_then(|info| info.value.get("version"));
         let version = version.map(|version| version.as_str().map_or_else(|| version.to_string(), str::to_owned));
         if let Some(version) = version.filter(|version| !version.is_empty()) {
-            spec.version = cut(&version, LONGEST_VERSION).to_owned().into();
+            spec.version = cut::start(&version, LONGEST_VERSION).to_owned().into();
         }
     }
 }

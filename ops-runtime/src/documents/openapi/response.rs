@@ -125,13 +125,10 @@ impl<'a> Reader<'a> {
         if content.is_none() && !contents.is_empty() {
             return None;
         }
-        let (code, status) = match range {
-            StatusRange::Exact(status) => (format!("HTTP_{status}"), Some(status)),
-            StatusRange::Class(class) => (format!("HTTP_{class}XX"), None),
-            StatusRange::Default => ("HTTP_ERROR".to_owned(), None),
-        };
-        let mut error = ErrorDefinition::owned(code);
-        error.http_status = status;
+        let mut error = ErrorDefinition::owned(range.error_code());
+        if let StatusRange::Exact(status) = range {
+            error.http_status = Some(status);
+        }
         error.description = node.text("description").unwrap_or_default().trim().to_owned().into();
         // Without content there is nothing to read.
         error.schema = Schema::from(content.map_or_else(null, |content| self.content_schema(content, Side::Response)));

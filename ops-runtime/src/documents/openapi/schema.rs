@@ -11,6 +11,7 @@ use super::reader::Reader;
 use super::text::{MAX_VALUE, depth, kind, short};
 use super::version::Version;
 use crate::model::media::Media;
+use crate::model::nearest::nearest;
 
 /// How deep the JSON of one schema goes; a schema further down becomes a definition of its own.
 ///
@@ -151,27 +152,7 @@ impl<'a> Reader<'a> {
                 (key, self.members(&inner, level + 1))
             }
             // Two keywords since 2019-09.
-            ("dependencies", Value::Object(_)) => {
-                for (name, node) in inner.members() {
-                    let (key, value) = match node.value {
-                        Value::Array(names) if names.iter().all(Value::is_string) => {
-                            ("dependentRequired", node.value.clone())
-                        }
-                        Value::Array(_) => {
-                            self.warn(&node, "`dependencies` hold something else than names", "they were left out");
-                            continue;
-                        }
-                        _ => ("dependentSchemas", self.rewrite(&node, level + 1)),
-                    };
-                    // Where both are there, the newer keyword counts.
-                    if at.get(key).is_none()
-                        && let Value::Object(members) = out.entry(key).or_insert_with(|| json!({}))
-                    {
-                        members.insert(name.to_owned(), value);
-                    }
-                }
-                return;
-            }
+            ("dependencies", Value::Object(_)) => return self.dependencies(at, &inner, level, out),
             ("allOf", Value::Array(_)) => {
                 let parts = inner.items().map(|part| {
                     let extended = self.extended(at, &part, level + 1);
@@ -226,37 +207,7 @@ impl<'a> Reader<'a> {
                 Some(types) => (key, types),
                 None => return,
             },
-            ("$dynamicRef" | "$recursiveRef", Value::String(target)) if target == "#" => {
-                // If nothing extends the schema, this is the schema itself.
-                let tokens = at.path.tokens();
-                let root = tokens.get(..3).filter(|_| tokens.len() > 3).map(|root| {
-                    let mut pointer = String::new();
-                    root.iter().for_each(|token| pointer::push(&mut pointer, &token.name()));
-                    pointer
-                });
-                match root.filter(|root| root.starts_with("/components/schemas/")) {
-                    Some(root) => return self.reference(at, &format!("#{root}").into(), out),
-                    None => return self.reference(at, value, out),
-                }
-            }
-            ("$dynamicRef", Value::String(target)) => {
-                let name = target.rsplit('#').next().unwrap_or_default();
-                match self.documents.find_dynamic(at.document, name) {
-                    // If no other place has the name, nothing can replace it.
-                    Some(found) => {
-                        out.insert("$ref".into(), definition_reference(&self.define(&found)));
-                    }
-                    None => {
-                        let message = format!("`{}` can mean several schemas", short(target));
-                        self.warn(&inner, message, "any value is accepted");
-                    }
-                }
-                return;
-            }
-            ("$dynamicRef" | "$recursiveRef", _) => {
-                self.warn(&inner, format!("`{key}` is not followed"), "any value is accepted");
-                return;
-            }
+            ("$dynamicRef" | "$recursiveRef", _) => return self.dynamic_reference(at, key, &inner, out),
             ("contentMediaType" | "contentEncoding", Value::String(_)) => {
                 if let Some(format) = content_format(at) {
                     out.entry("type").or_insert_with(|| "string".into());
@@ -277,6 +228,59 @@ impl<'a> Reader<'a> {
             _ => (key, value.clone()),
         };
         out.insert(key.into(), value);
+    }
+
+    /// Rewrites `dependencies` as the two keywords that replace it.
+    fn dependencies(&mut self, at: &Node<'a>, node: &Node<'a>, level: usize, out: &mut Map<String, Value>) {
+        for (name, node) in node.members() {
+            let (key, value) = match node.value {
+                Value::Array(names) if names.iter().all(Value::is_string) => ("dependentRequired", node.value.clone()),
+                Value::Array(_) => {
+                    self.warn(&node, "`dependencies` hold something else than names", "they were left out");
+                    continue;
+                }
+                _ => ("dependentSchemas", self.rewrite(&node, level + 1)),
+            };
+            // Where both are there, the newer keyword counts.
+            if at.get(key).is_none()
+                && let Value::Object(members) = out.entry(key).or_insert_with(|| json!({}))
+            {
+                members.insert(name.to_owned(), value);
+            }
+        }
+    }
+
+    /// Rewrites a reference whose target depends on the schemas that lead to it.
+    fn dynamic_reference(&mut self, at: &Node<'a>, key: &str, node: &Node<'a>, out: &mut Map<String, Value>) {
+        match node.value {
+            Value::String(target) if target == "#" => {
+                // If nothing extends the schema, this is the schema itself.
+                let tokens = at.path.tokens();
+                let root = tokens.get(..3).filter(|_| tokens.len() > 3).map(|root| {
+                    let mut pointer = String::new();
+                    root.iter().for_each(|token| pointer::push(&mut pointer, &token.name()));
+                    pointer
+                });
+                match root.filter(|root| root.starts_with("/components/schemas/")) {
+                    Some(root) => self.reference(at, &format!("#{root}").into(), out),
+                    None => self.reference(at, node.value, out),
+                }
+            }
+            Value::String(target) if key == "$dynamicRef" => {
+                let name = target.rsplit('#').next().unwrap_or_default();
+                match self.documents.find_dynamic(at.document, name) {
+                    // If no other place has the name, nothing can replace it.
+                    Some(found) => {
+                        out.insert("$ref".into(), definition_reference(&self.define(&found)));
+                    }
+                    None => {
+                        let message = format!("`{}` can mean several schemas", short(target));
+                        self.warn(node, message, "any value is accepted");
+                    }
+                }
+            }
+            _ => self.warn(node, format!("`{key}` is not followed"), "any value is accepted"),
+        }
     }
 
     /// The names of required properties, without undeclared ones that `additionalProperties` forbids.
@@ -366,8 +370,14 @@ impl<'a> Reader<'a> {
             }
         }
         if known.len() < names.len() {
+            let unknown = names.iter().filter_map(|name| name.as_str()).find(|name| !TYPES.contains(name));
+            let meant = unknown.and_then(|name| nearest(name, TYPES.iter().copied(), 1).pop());
+            let help = match meant {
+                Some(meant) => format!("that type was left out: did you mean `{meant}`?"),
+                None => "that type was left out".to_owned(),
+            };
             let message = format!("`{}` is not a type of JSON", short(&node.value.to_string()));
-            self.warn(node, message, "that type was left out");
+            self.warn(node, message, help);
         } else if holds_null {
             self.note_null(node);
         }

@@ -13,8 +13,9 @@ use serde_json::Value;
 use super::document::{Documents, Node};
 use super::pointer::{may_lead_around, reference_to};
 use super::reader::Reader;
-use super::text::{LONGEST, cut, word};
+use super::text::{LONGEST, word};
 use super::version::Version;
+use crate::model::cut;
 use crate::{Definition, Diagnostic};
 
 /// How many values of any list are visited to find equal definitions, and how many more for each byte of the list.
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
     pub(super) fn share(&mut self, node: &Node<'a>, wish: &str) -> (String, bool) {
         let Some(mut shared) = self.shared.take() else { return (self.taken.allot(wish), true) };
         let (owner, whole) = shared.owners.get(node.document).cloned().unwrap_or_default();
-        let wish = if node.path.is_empty() { word(cut(&whole, LONGEST)) } else { wish.to_owned() };
+        let wish = if node.path.is_empty() { word(cut::start(&whole, LONGEST)) } else { wish.to_owned() };
         let known = shared.known.entry((wish.clone(), digest(node.value))).or_default();
         let mut candidates = known.iter().take(CANDIDATES);
         let same = candidates.find(|(other, _)| is_same(self, other, node, &mut shared.budget));
@@ -101,7 +102,7 @@ impl<'a> Reader<'a> {
                 let name = if is_free {
                     wish
                 } else {
-                    self.taken.allot(cut(&word(&format!("{}_{wish}", cut(&owner, LONGEST))), 2 * LONGEST))
+                    self.taken.allot(cut::start(&word(&format!("{}_{wish}", cut::start(&owner, LONGEST))), 2 * LONGEST))
                 };
                 known.push((node.clone(), name.clone()));
                 (name, true)

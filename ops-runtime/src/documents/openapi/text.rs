@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::yaml;
 use crate::Diagnostic;
+use crate::model::cut::start;
 
 /// How deep the values of a document may be nested; deeper ones are left out.
 ///
@@ -107,15 +108,10 @@ const LONGEST_MESSAGE: usize = 1_000;
 
 /// A message that others have written, such as a source of documents; a long one is cut.
 pub(super) fn brief(message: &str) -> Cow<'_, str> {
-    match cut(message, LONGEST_MESSAGE) {
+    match start(message, LONGEST_MESSAGE) {
         whole if whole.len() == message.len() => Cow::Borrowed(message),
         start => Cow::Owned(format!("{start}...")),
     }
-}
-
-/// The start of a text, of at most so many bytes.
-pub(super) fn cut(text: &str, limit: usize) -> &str {
-    text.get(..text.floor_char_boundary(limit)).unwrap_or_default()
 }
 
 /// The longest name that is made of other texts, in bytes.

@@ -8,7 +8,8 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::pointer;
-use super::text::{MAX_DEPTH, Position, cut, short};
+use super::text::{MAX_DEPTH, Position, short};
+use crate::model::cut;
 use crate::model::diagnostic::{MOST, MOST_POINTER};
 use crate::{Diagnostic, Severity};
 
@@ -233,7 +234,7 @@ impl Builder<'_> {
         let mut pointer = String::new();
         for frame in &self.stack {
             if pointer.len() > MOST_POINTER {
-                pointer.truncate(cut(&pointer, MOST_POINTER).rfind('/').unwrap_or(0));
+                pointer.truncate(cut::start(&pointer, MOST_POINTER).rfind('/').unwrap_or(0));
                 pointer.push_str("/...");
                 break;
             }

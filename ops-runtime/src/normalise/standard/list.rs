@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::check::{Run, Scope, address};
 use super::keyword::{Id, Keyword, Rules, Union};
 use super::{TOO_DEEP, ended};
-use crate::normalise::cut::{MAX_NAME, cut};
+use crate::model::cut::{MAX_NAME, cut};
 use crate::normalise::equal::distinct;
 use crate::normalise::node::{FRACTION, Types};
 use crate::normalise::path::Path;

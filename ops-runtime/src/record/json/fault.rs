@@ -6,6 +6,9 @@ use std::fmt;
 use serde_core::de::{Error, Expected, Unexpected};
 use serde_json::Number;
 
+/// The start of the message for a text that is no time of the type. What was found is added where the whole text is known.
+pub(in crate::record) const NO_TIME: &str = "expected another form of date or time";
+
 /// Why a text could not be read, and where.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<Cause>);
@@ -59,7 +62,8 @@ impl std::error::Error for Fault {}
 impl Error for Fault {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(Box::new(Cause { message: Cow::Owned(message.to_string()), at: None, is_syntax: false }))
+        let message = if is_of_time::<T>() { format!("{NO_TIME} ({message})") } else { message.to_string() };
+        Self(Box::new(Cause { message: Cow::Owned(message), at: None, is_syntax: false }))
     }
 
     #[cold]
@@ -71,6 +75,12 @@ impl Error for Fault {
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         Self::custom(format_args!("invalid value: {}, expected {expected}", Found(found)))
     }
+}
+
+/// True for the error of `chrono`, which names neither what is expected nor what was found.
+fn is_of_time<T>() -> bool {
+    // By its name, since the crate is optional.
+    std::any::type_name::<T>() == "chrono::format::ParseError"
 }
 
 /// What was found, in the words of JSON.

@@ -86,9 +86,9 @@ pub(crate) struct SnapshotArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArguments {
-    /// An OpenAPI document: a file, a URL, or - for standard input; or an ops.toml or a folder of documents; or the file of a
-    /// configuration of MCP servers; with an MCP server (--url, --config or a command behind --), the file of its snapshot, or
-    /// leave it out and begin with the operation
+    /// An OpenAPI document: a file, a URL, or - for standard input. Or an ops.toml, a folder of documents, or the file of a
+    /// configuration of MCP servers. With an MCP server (--url, --config or a command behind --), the file of its snapshot;
+    /// without one, begin with the operation
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) spec: String,
     /// The operation: its name, its id, or 'METHOD path'

@@ -7,6 +7,7 @@ use ops_runtime::{CallError, ErrorCode};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::report::cut;
 use crate::shell::is_option;
 
 /// How many characters of the received value are shown.
@@ -100,13 +101,6 @@ fn violations(text: &mut String, violations: Option<&Vec<Value>>) {
 
 fn is_markup(text: &str) -> bool {
     text.trim_start().starts_with('<')
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or(text)),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -66,24 +66,22 @@ impl Sources {
         let of_operation = |id: &String| described.operations.get(id).map(|names| names.name.as_str());
         let methods = described.methods.as_deref().unwrap_or_default();
         let module = BTreeSet::from([described.module.as_str(), methods]);
-        let find_method = |id: &String, found: &mut BTreeSet<Use>| {
-            if let Some(names) = described.operations.get(id) {
-                let name = format!("{namespace}::{methods}::{}", names.method);
-                self.find(&format!(".{}", names.method), Some(&module), &name, found);
-            }
-        };
+        let find_method =
+            |id: &String, found: &mut BTreeSet<Use>| self.find_method(namespace, id, described, &module, found);
         let mut around: BTreeSet<&str> = BTreeSet::new();
         for id in operations {
             around.extend(of_operation(id));
             let types = ["input", "output"].map(|part| format!("/operations/{}/{part}", escaped(id)));
             around.extend(types.iter().filter_map(|at| described.types.get(at)).map(|names| names.name.as_str()));
         }
-        let places: Vec<String> = if pointer.starts_with("/$defs/") {
+        let is_defined = pointer.starts_with("/$defs/");
+        let places: Vec<String> = if is_defined {
             vec![pointer.to_owned()]
         } else {
             operations.iter().map(|id| format!("/operations/{}{pointer}", escaped(id))).collect()
         };
-        for (place, id) in places.iter().zip(operations.iter().map(Some).chain(std::iter::repeat(None))) {
+        let ids = operations.iter().filter(|_| !is_defined).map(Some).chain(std::iter::repeat(None));
+        for (place, id) in places.iter().zip(ids) {
             match field(place, described) {
                 Some((type_, ident)) => {
                     around.insert(type_);
@@ -118,6 +116,51 @@ impl Sources {
             }
         }
         found.into_iter().collect()
+    }
+
+    /// The lines that may pass values to the constructor of a type: those that name the type, or an operation that has it as
+    /// its input and so takes the values as a tuple, too.
+    pub(super) fn of_constructor(
+        &self,
+        namespace: &str,
+        operations: &[String],
+        type_: &str,
+        described: &Described,
+    ) -> Vec<Use> {
+        let mut found = BTreeSet::new();
+        self.find(type_, None, &format!("{namespace}::{type_}"), &mut found);
+        let module = BTreeSet::from([described.module.as_str(), described.methods.as_deref().unwrap_or_default()]);
+        for id in operations {
+            if let Some(names) = described.operations.get(id).filter(|names| names.input == type_) {
+                self.find(&names.name, None, &format!("{namespace}::{}", names.name), &mut found);
+                self.find_method(namespace, id, described, &module, &mut found);
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// The lines that name the errors which operations declare.
+    pub(super) fn of_errors(&self, namespace: &str, operations: &[String], described: &Described) -> Vec<Use> {
+        let mut found = BTreeSet::new();
+        let errors = operations.iter().filter_map(|id| described.operations.get(id)?.errors.as_deref());
+        errors.for_each(|name| self.find(name, None, &format!("{namespace}::{name}"), &mut found));
+        found.into_iter().collect()
+    }
+
+    /// Finds the method of an operation, in files that have one of the names of its module.
+    fn find_method(
+        &self,
+        namespace: &str,
+        id: &str,
+        described: &Described,
+        module: &BTreeSet<&str>,
+        found: &mut BTreeSet<Use>,
+    ) {
+        if let Some(names) = described.operations.get(id) {
+            let methods = described.methods.as_deref().unwrap_or_default();
+            let name = format!("{namespace}::{methods}::{}", names.method);
+            self.find(&format!(".{}", names.method), Some(module), &name, found);
+        }
     }
 
     /// Finds a name, in files that have one of the names around it if they are given.

@@ -14,7 +14,7 @@ use crate::arguments::InspectArguments;
 use crate::failure::Failure;
 use crate::find::find;
 use crate::input::{parts, unconditional, views};
-use crate::report::{clean, line};
+use crate::report::{self, clean, line};
 use crate::summary;
 
 /// How many characters of a text for people are shown.
@@ -176,10 +176,7 @@ fn location(location: ParameterLocation) -> &'static str {
 }
 
 fn cut(text: &str) -> String {
-    match text.trim().char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}...", text.trim().get(..end).unwrap_or_default()),
-        None => text.trim().to_owned(),
-    }
+    report::cut(text.trim(), LONGEST)
 }
 
 /// The ways to authenticate, each with its schemes.

@@ -8,7 +8,7 @@ use ops_runtime::durable::record::{DeadLetter, Ended, FailedAttempt, JobRecord, 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::report::{self, line};
+use crate::report::{self, cut, line};
 
 /// The most characters of a text in a table: of an error, and of the id of an operation.
 const TEXT: usize = 72;
@@ -147,12 +147,12 @@ impl Facts {
         let since = self.ended.or(self.submitted);
         let age = since.map_or_else(String::new, |since| age(now.duration_since(time(since)).unwrap_or_default()));
         let last = match &self.error {
-            Some(error) => cut(&line(&error.to_string())),
+            Some(error) => cut(&line(&error.to_string()), TEXT),
             // Otherwise it has run, or waits for steps, and nothing is wrong.
             None if self.is_left() => format!("given back by workers: {}", self.given_back),
             None => String::new(),
         };
-        let (operation, attempts) = (cut(&line(&self.operation)), self.attempts.to_string());
+        let (operation, attempts) = (cut(&line(&self.operation), TEXT), self.attempts.to_string());
         let mut row = vec![self.id.to_string(), operation, self.state.to_owned(), attempts, age];
         row.extend(has_parent.then(|| self.parent().map(JobId::to_string).unwrap_or_default()));
         row.push(last);
@@ -232,13 +232,6 @@ fn told(error: &CallError) -> Option<Value> {
         members.insert("operation".to_owned(), operation.into());
     }
     Some(told)
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(TEXT) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 fn time(millis: u64) -> SystemTime {

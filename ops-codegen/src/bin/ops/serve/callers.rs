@@ -64,18 +64,12 @@ impl Callers {
         }
         Ok(tokens.map(|tokens| Self(Arc::new(tokens))))
     }
-
-    /// The sender of a request.
-    pub(super) fn find(&self, request: &Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> {
-        let found = self.0.authenticate(request);
-        Box::pin(async move { found.await?.ok_or(Unauthorized::bearer()) })
-    }
 }
 
 impl Authenticator for Callers {
     fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
-        let found = self.find(request);
-        Box::pin(async move { found.await.map(Some) })
+        let found = self.0.authenticate(request);
+        Box::pin(async move { found.await?.map(Some).ok_or(Unauthorized::bearer()) })
     }
 
     fn schemes(&self) -> Vec<SecurityScheme> {

@@ -1,13 +1,12 @@
 //! Where `ops serve` accepts calls: standard input, an address, or both; and its shutdown.
 
 use std::io::{self, Write};
-use std::net::IpAddr;
 
 use axum::Router;
 use ops_runtime::access::Identity;
 use ops_runtime::gateway::Gateway;
 use ops_runtime::registry::CancelToken;
-use ops_runtime::serve::HttpServer;
+use ops_runtime::serve::{HttpServer, local_hosts};
 use ops_runtime::spec::OperationSpec;
 use tokio::net::TcpListener;
 
@@ -18,9 +17,6 @@ use super::gateway::warn;
 use super::warnings;
 use crate::arguments::{ServeArguments, Transport};
 use crate::failure::Failure;
-
-/// The names of the local host.
-const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Where calls are accepted, and from whom.
 pub(super) struct Listening {
@@ -120,16 +116,10 @@ impl Listening {
             hosts => service.with_hosts(hosts.iter().map(String::as_str)),
         };
         if let Some(callers) = self.callers.clone() {
-            service = service.with_authenticator(move |request| callers.find(request));
+            service = service.with_authenticator(callers);
         }
         server.with_routes(Router::new().route_service("/mcp", service))
     }
-}
-
-/// The names of the local host, and the loopback address at which the server listens: `127.0.1.1` is one, too.
-fn local_hosts(address: IpAddr) -> Vec<String> {
-    let own = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
-    LOCAL.map(str::to_owned).into_iter().chain([own]).collect()
 }
 
 fn stopped(error: io::Error) -> Failure {

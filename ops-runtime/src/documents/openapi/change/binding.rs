@@ -108,6 +108,12 @@ impl Comparison<'_> {
             if is_written(parameter, old, old_table) != is_written(found, new, new_table) {
                 self.tell(Part::Request, &subject, &place, "it is written in another style now", true);
             }
+            let may_hold = |schema, definitions| may_hold_reserved(&not_null(schema, definitions));
+            if parameter.allow_reserved != found.allow_reserved
+                && (may_hold(old, old_table) || may_hold(new, new_table))
+            {
+                self.tell(Part::Request, &subject, &place, "reserved characters are written in another way now", true);
+            }
             self.schemas(Place::Parameter, old, new, &subject, &place);
         }
         for parameter in new_http.parameters.iter().filter(|new| !met.contains(&std::ptr::from_ref(*new))) {
@@ -255,6 +261,11 @@ pub(super) fn is_scalar(schema: &Value, location: ParameterLocation) -> bool {
     let kinds = ["string", "integer", "number", "boolean"];
     let is_plain = schema.get("type").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind));
     is_plain && location != ParameterLocation::QueryString
+}
+
+/// True if the text of a value may have reserved characters. That of a number may: `1e+30`.
+fn may_hold_reserved(schema: &Value) -> bool {
+    schema.get("type").is_none_or(|kind| kind != "integer" && kind != "boolean")
 }
 
 /// True if a range of content types has another in it.

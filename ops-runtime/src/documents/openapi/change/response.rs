@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::binding::covers;
-use super::{Comparison, Part, Place};
+use super::{Comparison, Effect, Part, Place};
 use crate::documents::change::value;
 use crate::model::media::essence;
 use crate::{ErrorDefinition, HttpBinding, HttpResponse, OperationKind, OperationSpec, StatusRange, pointer};
@@ -97,20 +97,22 @@ impl Comparison<'_> {
     fn errors(&mut self, old: &OperationSpec, new: &OperationSpec, old_http: &HttpBinding, new_http: &HttpBinding) {
         let (old_statuses, new_statuses) = (failures(old_http), failures(new_http));
         for status in old_statuses.iter().filter(|status| !new_statuses.contains(status)) {
-            let place = format!("/errors/{}", code(*status));
-            self.tell(Part::Response, &subject(*status), &place, "the error is not described any more", false);
+            let place = format!("/errors/{}", status.error_code());
+            self.tell(Part::Response, &subject(*status), &place, "the error is not described any more", Effect::Names);
         }
         for status in new_statuses.iter().filter(|status| !old_statuses.contains(status)) {
-            let place = format!("/errors/{}", code(*status));
-            self.tell(Part::Response, &subject(*status), &place, "the error is described now", false);
+            let place = format!("/errors/{}", status.error_code());
+            // It is an error of its own now. What handles all declared errors of the operation, or the others, lacks it.
+            let effect = if old_statuses.is_empty() { Effect::None } else { Effect::Names };
+            self.tell(Part::Response, &subject(*status), &place, "the error is described now", effect);
         }
-        let find = |errors: &'_ [ErrorDefinition], status| {
-            errors.iter().find(|error| error.code == code(status)).map(|error| value(&error.schema).into_owned())
+        let find = |errors: &'_ [ErrorDefinition], status: StatusRange| {
+            errors.iter().find(|error| error.code == status.error_code()).map(|error| value(&error.schema).into_owned())
         };
         let any = Value::Bool(true);
         for status in old_statuses.iter().filter(|status| new_statuses.contains(status)) {
             let (old, new) = (find(&old.errors, *status), find(&new.errors, *status));
-            let place = format!("/errors/{}", pointer::escaped(&code(*status)));
+            let place = format!("/errors/{}", pointer::escaped(&status.error_code()));
             let (old, new) = (old.as_ref().unwrap_or(&any), new.as_ref().unwrap_or(&any));
             self.schemas(Place::Response, old, new, &subject(*status), &place);
         }
@@ -168,14 +170,5 @@ fn subject(status: StatusRange) -> String {
         StatusRange::Exact(status) => format!("status {status}"),
         StatusRange::Class(class) => format!("status {class}XX"),
         StatusRange::Default => "default response".to_owned(),
-    }
-}
-
-/// The code of an error with a status, as its definition has it.
-fn code(status: StatusRange) -> String {
-    match status {
-        StatusRange::Exact(status) => format!("HTTP_{status}"),
-        StatusRange::Class(class) => format!("HTTP_{class}XX"),
-        StatusRange::Default => "HTTP_ERROR".to_owned(),
     }
 }

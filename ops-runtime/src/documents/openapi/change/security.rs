@@ -12,10 +12,11 @@ impl Comparison<'_> {
         let broken: Vec<&SecurityRequirement> =
             old.iter().filter(|way| !new.iter().any(|new| suffices(way, new))).collect();
         for way in &broken {
-            let message = if way.schemes.is_empty() {
-                format!("it needs credentials now: {}", ways(&new))
-            } else {
-                format!("{} does not suffice any more, but {}", words(way), ways(&new))
+            let moved_to = new.iter().find(|new| suffices_by(way, new, is_alike)).map(|new| moved(way, new));
+            let message = match moved_to {
+                _ if way.schemes.is_empty() => format!("it needs credentials now: {}", ways(&new)),
+                Some(moved) => moved,
+                None => format!("{} does not suffice any more, but {}", words(way), ways(&new)),
             };
             self.tell(Part::Operation, "security", "/security", &message, true);
         }
@@ -32,11 +33,49 @@ impl Comparison<'_> {
 
 /// True if the credentials of one way are enough for another.
 fn suffices(have: &SecurityRequirement, needed: &SecurityRequirement) -> bool {
+    suffices_by(have, needed, |have, needed| have == needed)
+}
+
+/// True if the credentials of one way are enough for another, with such kinds of schemes taken for the same.
+fn suffices_by(
+    have: &SecurityRequirement,
+    needed: &SecurityRequirement,
+    is_same: fn(&SecurityKind, &SecurityKind) -> bool,
+) -> bool {
     let covers = |have: &SecurityScheme, needed: &SecurityScheme| {
         let holds = |scope: &str| have.scopes.iter().any(|held| held == scope);
-        have.name == needed.name && have.kind == needed.kind && needed.scopes.iter().all(holds)
+        have.name == needed.name && is_same(&have.kind, &needed.kind) && needed.scopes.iter().all(holds)
     };
     needed.schemes.iter().all(|needed| have.schemes.iter().any(|have| covers(have, needed)))
+}
+
+/// True if two kinds differ in nothing but a URL.
+fn is_alike(old: &SecurityKind, new: &SecurityKind) -> bool {
+    old == new || urls(old, new).is_some()
+}
+
+/// What the URLs of a scheme are for, and the old and the new one.
+fn urls<'k>(old: &'k SecurityKind, new: &'k SecurityKind) -> Option<(&'static str, Option<&'k str>, Option<&'k str>)> {
+    match (old, new) {
+        (SecurityKind::OAuth2 { token_url: old }, SecurityKind::OAuth2 { token_url: new }) => {
+            Some(("token URL", old.as_deref(), new.as_deref()))
+        }
+        (SecurityKind::OpenIdConnect { url: old }, SecurityKind::OpenIdConnect { url: new }) => {
+            Some(("URL", Some(&**old), Some(&**new)))
+        }
+        _ => None,
+    }
+}
+
+/// The schemes of a way that have another URL in the new one. Secrets are sent there.
+fn moved(old: &SecurityRequirement, new: &SecurityRequirement) -> String {
+    let shown = |url: Option<&str>| url.map_or("not named".to_owned(), |url| format!("`{url}`"));
+    let sentence = |new: &SecurityScheme| {
+        let old = old.schemes.iter().find(|old| old.name == new.name)?;
+        let (what, was, is) = urls(&old.kind, &new.kind).filter(|(_, was, is)| was != is)?;
+        Some(format!("the {what} of `{}` is {} now, and was {}", new.name, shown(is), shown(was)))
+    };
+    new.schemes.iter().filter_map(sentence).collect::<Vec<_>>().join(", and ")
 }
 
 fn ways(ways: &[SecurityRequirement]) -> String {

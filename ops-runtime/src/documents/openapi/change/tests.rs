@@ -1,6 +1,7 @@
 //! Changes of documents, in a few words, and which of them break.
 
 mod fields;
+mod names;
 mod schemas;
 
 use serde_json::{Value, json};

@@ -5,11 +5,13 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Documents, MAX_HOPS, Node, STEPS};
+use super::{Documents, GUESSES, MAX_HOPS, Node, STEPS};
 use crate::documents::openapi::anchor::Anchors;
 use crate::documents::openapi::pointer::{Path, percent_decoded, tokens};
 use crate::documents::openapi::text::short;
 use crate::documents::source::join;
+use crate::model::nearest::{nearest, question};
+use crate::pointer::unescaped;
 
 impl Documents<'_> {
     /// The place that a reference in a document means.
@@ -64,8 +66,9 @@ impl Documents<'_> {
         Some((self.anchors().base_of(around.value)?, around))
     }
 
-    /// The place that a reference means within the schema around it that has an `$id` of its own: that is a document of its
-    /// own, and the base of the references in it (JSON Schema, section 8.2.1). `None` if it means nothing there.
+    /// The place that a reference means within the schema around it that has an `$id`. `None` if it means nothing there.
+    ///
+    /// Such a schema is a document of its own, and the base of the references in it (JSON Schema, section 8.2.1).
     pub(in crate::documents::openapi) fn find_by_id<'a>(&'a self, at: &Node<'a>, reference: &str) -> Option<Node<'a>> {
         let with_ids = || self.list.iter().map(|document| has_id(&document.value)).collect();
         if !*self.with_ids.get_or_init(with_ids).get(at.document)? {
@@ -107,8 +110,35 @@ impl Documents<'_> {
         }
         let found = self.walk(root.clone(), &decoded, hops);
         // The document may have left a `%` unencoded.
-        let found = found.or_else(|| if decoded == fragment { None } else { self.walk(root, fragment, hops) });
-        found.ok_or_else(|| format!("`{}` does not exist", short(reference)))
+        let found = found.or_else(|| if decoded == fragment { None } else { self.walk(root.clone(), fragment, hops) });
+        found.ok_or_else(|| {
+            let meant = self.meant(root, &decoded);
+            format!("`{}` does not exist{meant}", short(reference))
+        })
+    }
+
+    /// What a pointer to nowhere may mean: ``: did you mean `Order`?``, or nothing. Cached, so that equal references give
+    /// equal messages.
+    fn meant<'a>(&'a self, root: Node<'a>, pointer: &str) -> String {
+        let key = (root.document, pointer.to_owned());
+        if let Some(known) = self.guesses.borrow().get(&key) {
+            return known.clone();
+        }
+        if self.guesses.borrow().len() == GUESSES.0 {
+            return String::new();
+        }
+        // On the way, there may be another reference to nowhere, or this one again.
+        self.guesses.borrow_mut().insert(key.clone(), String::new());
+        let question = self.guess(root, pointer).unwrap_or_default();
+        self.guesses.borrow_mut().insert(key, question.clone());
+        question
+    }
+
+    fn guess<'a>(&'a self, root: Node<'a>, pointer: &str) -> Option<String> {
+        let (parent, name) = pointer.rsplit_once('/')?;
+        let parent = self.walk(root, parent, &mut MAX_HOPS.clone())?;
+        let known = parent.value.as_object()?.keys().map(String::as_str).take(GUESSES.1);
+        Some(question(&nearest(&unescaped(name), known, 1)))
     }
 
     fn foreign(&self, document: usize, file: &str) -> Result<usize, String> {
