@@ -32,7 +32,7 @@ gateway.serve_stdio().await?;
 //!
 //! # Rules
 //!
-//! Every call obeys the same rules, whichever way it arrives. A [`CallPolicy`] decides which operations may be called,
+//! Every call obeys the same rules, whichever way it arrives. A [`CallPolicy`](crate::access::CallPolicy) decides which operations may be called,
 //! which need approval, and which are refused; by default queries are allowed, and everything else needs approval. If
 //! the client can ask its user (elicitation), it is asked to. Otherwise the tool's result tells the model to ask, with
 //! a key for the call that follows the user's approval. Callers have [limits](CallerLimits), and an [audit
@@ -43,6 +43,8 @@ gateway.serve_stdio().await?;
 
 mod approval;
 mod audit;
+mod blocks;
+mod builder;
 mod caller;
 mod core;
 #[cfg(feature = "program")]
@@ -69,18 +71,14 @@ use std::io;
 use std::sync::Arc;
 
 pub use self::audit::{Approval, AuditEntry, AuditInputs, AuditLog, AuditOptions, AuditRecord, AuditSink};
+pub use self::builder::GatewayBuilder;
 pub use self::caller::CallerId;
 pub use self::large::{Fitted, Part, ReadAt, ResultLimits, Results, Unit};
 pub use self::limits::{CallPermit, CallerLimits, Limiter, Rate};
 
-use self::core::{Approvals, Core};
-use self::gate::{Filter, Gate};
-use self::rules::Rules;
-use self::upstream::Document;
-use crate::mcp::{McpClients, McpConfig, McpServer, McpServerOptions, McpService};
-use crate::{
-    BoxFuture, CallError, CallPolicy, Diagnostic, HttpConfig, Identity, OperationKind, OperationSpec, Registry,
-};
+use self::core::Core;
+use crate::mcp::{McpClients, McpServer, McpServerOptions, McpService};
+use crate::{BoxFuture, CallError, Diagnostic, Identity, Registry};
 
 /// Number of operations from which `search` replaces one tool per operation.
 const MANY: usize = 40;
@@ -237,236 +235,5 @@ impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operations = self.registry().list().len();
         f.debug_struct("Gateway").field("tools", &self.tools).field("operations", &operations).finish_non_exhaustive()
-    }
-}
-
-/// Builds a gateway.
-#[derive(Default)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct GatewayBuilder {
-    registry: Option<Registry>,
-    documents: Vec<Document>,
-    credentials_from_env: bool,
-    servers: Option<McpConfig>,
-    has_mock_servers: bool,
-    filters: Vec<Filter>,
-    tools: Tools,
-    options: Option<McpServerOptions>,
-    identity: Option<Identity>,
-    policy: CallPolicy,
-    limits: CallerLimits,
-    results: ResultLimits,
-    audit: Option<AuditLog>,
-    asks_by_client_only: bool,
-    #[cfg(feature = "program")]
-    program_limits: crate::program::Limits,
-    #[cfg(feature = "program")]
-    program_store: Option<Arc<dyn crate::program::JournalStore>>,
-}
-
-impl GatewayBuilder {
-    /// Sets the program's own registry. The operations of documents and servers are registered there, too.
-    pub fn with_registry(mut self, registry: Registry) -> Self {
-        self.registry = Some(registry);
-        self
-    }
-
-    /// Adds the API of an OpenAPI document, in a file or at a URL, called by a client with that configuration. Its
-    /// credentials are used for this API only.
-    ///
-    /// The namespace is that of the configuration, or else the name of the file. A file may also be a list of tools
-    /// (`ops snapshot`): without its server, they are found and described, but calls of them fail.
-    pub fn with_document(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
-        self.documents.push(Document { location: location.into(), config, is_mock: false });
-        self
-    }
-
-    /// Adds a document like [`with_document`](Self::with_document), but its operations return examples.
-    pub fn with_mock(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
-        self.documents.push(Document { location: location.into(), config, is_mock: true });
-        self
-    }
-
-    /// Reads credentials of documents from the environment: those of the namespace `my-shop` from `MY_SHOP_TOKEN` and
-    /// so on, as for [`HttpConfig::with_credentials_from_env`]. Credentials in a document's own configuration take
-    /// precedence.
-    pub fn with_credentials_from_env(mut self) -> Self {
-        self.credentials_from_env = true;
-        self
-    }
-
-    /// Adds the tools of the MCP servers of a configuration, and updates them when they change.
-    pub fn with_mcp_servers(mut self, config: McpConfig) -> Self {
-        (self.servers, self.has_mock_servers) = (Some(config), false);
-        self
-    }
-
-    /// Adds the tools of the MCP servers of a configuration, but they return examples. Each server is asked for its
-    /// tools when the gateway is built; then the connection is closed.
-    pub fn with_mock_mcp_servers(mut self, config: McpConfig) -> Self {
-        (self.servers, self.has_mock_servers) = (Some(config), true);
-        self
-    }
-
-    /// Shows only operations that the filter accepts; with several filters, those that all accept.
-    pub fn with_filter(mut self, filter: impl Fn(&OperationSpec) -> bool + Send + Sync + 'static) -> Self {
-        self.filters.push(Box::new(filter));
-        self
-    }
-
-    /// Shows only queries, which change nothing.
-    pub fn read_only(self) -> Self {
-        self.with_filter(|spec| spec.kind != OperationKind::Mutation)
-    }
-
-    /// Sets which tools models see.
-    pub fn with_tools(mut self, tools: Tools) -> Self {
-        self.tools = tools;
-        self
-    }
-
-    /// Sets the name, the instructions and the limits of the MCP server.
-    pub fn with_options(mut self, options: McpServerOptions) -> Self {
-        self.options = Some(options);
-        self
-    }
-
-    /// Sets the identity of the caller over stdio: every call is checked against it. Callers over HTTP do not get it.
-    pub fn with_identity(mut self, identity: Identity) -> Self {
-        self.identity = Some(identity);
-        self
-    }
-
-    /// Sets which operations may be called, and which need approval first.
-    pub fn with_policy(mut self, policy: CallPolicy) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// Accepts approval only from the client. By default, if the client can't ask the user, the tool's result tells the
-    /// model to ask and to repeat the call with a key. Then only the model vouches that the user agreed.
-    pub fn with_approval_by_client_only(mut self) -> Self {
-        self.asks_by_client_only = true;
-        self
-    }
-
-    /// Sets the limits of programs.
-    #[cfg(feature = "program")]
-    pub fn with_program_limits(mut self, limits: crate::program::Limits) -> Self {
-        self.program_limits = limits;
-        self
-    }
-
-    /// Sets where programs are stored while they wait for approval, for example a
-    /// [`FolderStore`](crate::program::FolderStore), so that they can go on in another process. By default they are in
-    /// memory for a day: 50 of each caller, of up to 64 MiB, and 1,000 of all, of up to 256 MiB.
-    ///
-    /// A program goes on only behind a gateway whose documents and MCP servers lead to the same servers. Operations of
-    /// the [own registry](Self::with_registry) are not compared: if they lead to different servers, use a store for each.
-    #[cfg(feature = "program")]
-    pub fn with_program_store(mut self, store: impl crate::program::JournalStore + 'static) -> Self {
-        self.program_store = Some(Arc::new(store));
-        self
-    }
-
-    /// Sets the limits of each caller: for calls, and separately for programs.
-    pub fn with_limits(mut self, limits: CallerLimits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Sets how long results may be, and how many are kept for reading on.
-    pub fn with_results(mut self, limits: ResultLimits) -> Self {
-        self.results = limits;
-        self
-    }
-
-    /// Logs every call.
-    pub fn with_audit(mut self, log: AuditLog) -> Self {
-        self.audit = Some(log);
-        self
-    }
-
-    /// Reads the documents, connects to the servers, and builds the gateway.
-    ///
-    /// A document or server that fails does not stop the others: see [`Gateway::failures`].
-    ///
-    /// # Errors
-    /// If two sources have operations with the same id, or if a pattern of the policy can match no id
-    /// ([`check_pattern`](crate::spec::check_pattern)). A pattern that matches no present operation is logged at the
-    /// level `WARN`.
-    pub fn build(self) -> BoxFuture<'static, Result<Gateway, CallError>> {
-        Box::pin(self.connect())
-    }
-
-    async fn connect(self) -> Result<Gateway, CallError> {
-        for (_, pattern) in self.policy.patterns() {
-            let refused = |error| CallError::execution(format!("the pattern `{pattern}` of the policy: {error}"));
-            crate::spec::check_pattern(pattern).map_err(refused)?;
-        }
-        let registry = self.registry.unwrap_or_default();
-        let connecting = async {
-            match &self.servers {
-                Some(config) => Some(McpClients::connect(config).await),
-                None => None,
-            }
-        };
-        #[cfg(feature = "program")]
-        let clients: Vec<_> =
-            self.documents.iter().map(|document| (document.config.clone(), document.is_mock)).collect();
-        let others = self.servers.iter().flat_map(upstream::namespaces_of_servers).collect();
-        let own = registry.list().iter().map(|spec| spec.namespace().to_lowercase()).collect();
-        let taken = upstream::Taken { others, own };
-        let reading = upstream::read(self.documents, taken, self.credentials_from_env);
-        let (read, servers) = futures_util::join!(reading, connecting);
-        let read = read?;
-        #[cfg(feature = "program")]
-        let place = place::of(&clients, &read, self.servers.as_ref(), self.has_mock_servers);
-        let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
-        let upstream::Collected { operations, diagnostics, mut failures, without_credentials } =
-            upstream::collect(read);
-        registry.register_all(operations).map_err(taken)?;
-        if let Some(servers) = &servers {
-            if self.has_mock_servers {
-                let tools = servers.operations();
-                servers.close_all().await;
-                registry.register_all(tools.into_iter().map(crate::mock::examples)).map_err(taken)?;
-            } else {
-                servers.register_all(&registry).map_err(taken)?;
-            }
-            failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
-        }
-        let specs = registry.list();
-        for (decision, pattern) in self.policy.patterns() {
-            if !specs.iter().any(|spec| spec.matches(pattern)) {
-                tracing::warn!(?decision, pattern, "a pattern of the policy matches no operation");
-            }
-        }
-        drop(specs);
-        let rules = Arc::new(Rules::new(self.policy, self.limits.clone(), self.audit));
-        let gate = Gate::new(registry, self.filters, rules);
-        let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
-        #[allow(unused_mut, reason = "programs are set below")]
-        let mut core = Core::new(gate, large::Results::new(self.results), approvals);
-        #[cfg(feature = "program")]
-        if self.tools == Tools::Code {
-            core.programs = Some(programs::Programs::new(self.program_limits, self.limits, self.program_store, place));
-        }
-        Ok(Gateway {
-            core: Arc::new(core),
-            tools: self.tools,
-            options: self.options.unwrap_or_default(),
-            identity: self.identity,
-            diagnostics: Arc::new(diagnostics),
-            failures: Arc::new(failures),
-            without_credentials: Arc::new(without_credentials),
-            _servers: servers,
-        })
-    }
-}
-
-impl fmt::Debug for GatewayBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GatewayBuilder").field("tools", &self.tools).finish_non_exhaustive()
     }
 }

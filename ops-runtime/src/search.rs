@@ -16,7 +16,7 @@
 //!
 //! The index is in memory. It reads names, titles, descriptions, tags, paths and the names of parameters, to a bounded
 //! length of each, so that building it takes time in proportion to the number of operations. Words are compared by their
-//! stems (English), and a table of synonyms leads from everyday words to those of APIs. What has other words is found by what
+//! stems (English), and scripts without spaces, such as Chinese, by pairs of characters. A table of synonyms leads from everyday words to those of APIs. What has other words is found by what
 //! it means: each text has a vector, the sum of learned vectors of its words, and texts that mean the same lie near each other.
 //!
 //! An index does not change. When operations come and go, make another: 10,000 take less than a second.

@@ -86,6 +86,27 @@ fn questions_find_their_operation() {
 }
 
 #[test]
+fn a_part_of_a_sentence_without_spaces_is_found() {
+    let specs = [
+        OperationSpec::query("shop.status").with_title("指定された注文の配送状況を確認する"),
+        OperationSpec::mutation("shop.create").with_title("注文を作成する"),
+        OperationSpec::query("shop.look").with_title("ค้นหาคำสั่งซื้อ"),
+        OperationSpec::query("shop.prices").with_title("API一覧"),
+    ];
+    let index = SearchIndex::new(&specs);
+    for (question, wanted) in [
+        ("指定された注文の配送状況を確認する", "shop.status"),
+        ("配送状況", "shop.status"),
+        ("注文を作成", "shop.create"),
+        ("คำสั่งซื้อ", "shop.look"),
+        ("一覧", "shop.prices"),
+    ] {
+        let hits = index.search(question, 1);
+        assert_eq!(hits.first().map(|hit| hit.id.as_ref()), Some(wanted), "{question}");
+    }
+}
+
+#[test]
 fn the_verb_of_a_question_chooses_among_operations_of_one_thing() {
     let make = |kind, name: &str, method: &'static str, path: &'static str| {
         OperationSpec::new(kind, "shop", name).unwrap().with_http(HttpBinding::new(method, path))

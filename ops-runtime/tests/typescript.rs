@@ -223,7 +223,9 @@ fn what_is_too_much_is_cut_in_the_short_form_and_told() {
         "{short}"
     );
     let whole = body(&spec, Detail::Whole);
-    assert!(whole.contains("| ... 2992 more */"), "{whole}");
+    assert!(whole.contains("| \"value-999\" | ... 2000 more */"), "{whole}");
+    // To ask for it whole once more would give no more.
+    assert!(whole.contains("Cut: it is too large to be shown whole.") && !whole.contains("gives all of it"), "{whole}");
     let few = body(&taking(json!({ "enum": values[..1000] }), json!({})), Detail::Whole);
     assert!(few.contains("\"value-999\";") && !few.contains("Cut:"), "{few}");
 
@@ -275,6 +277,24 @@ fn a_description_of_a_few_short_sentences_stays_whole() {
     assert_eq!(short("One. Two. Three. Four."), with(cut, "One. Two. Three."));
     // The second is too long.
     assert_eq!(short(&format!("One. {}.", "two ".repeat(40).trim())), with(cut, "One."));
+}
+
+/// Servers may send structured content of which their tools say nothing.
+#[cfg(feature = "mcp-schema")]
+#[test]
+fn what_a_tool_without_an_output_schema_gives_is_unknown() {
+    use ops_runtime::mcp;
+
+    let input = json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "string" } } });
+    let list = json!({ "tools": [{ "name": "f", "inputSchema": input }] });
+    let (api, _) = mcp::read(&list, &mcp::ReadOptions::new().with_namespace("a")).unwrap();
+    for detail in [Detail::Short, Detail::Whole] {
+        assert_eq!(
+            body(&api.operations[0], detail),
+            "/** Gives content blocks, such as `[{ type: \"text\", text }]`, or any other value: see what comes. */\n\
+             function f(input: { x: string }): Promise<unknown>;"
+        );
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Asking for approval of a call: by the client, or by the result of the tool.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use super::large;
 use super::summary::{in_order, name, summary};
 use crate::mcp::McpPeer;
 use crate::model::hex::hex;
+use crate::model::lock::lock;
 use crate::model::random;
 use crate::run::registry::Entry;
 use crate::{CallError, Context, ErrorCode, OperationKind, OperationSpec};
@@ -24,7 +25,7 @@ const WAITING_OF_ONE: usize = 200;
 const WAITING: usize = 10_000;
 
 /// How long a call may wait.
-const PATIENCE: Duration = Duration::from_secs(3_600);
+const KEPT_FOR: Duration = Duration::from_secs(3_600);
 
 /// The beginning of the keys of the gateway's own questions. Handlers behind it ask under keys of their own within the same
 /// request: an answer to a question of the one must not be taken for that of the other.
@@ -58,8 +59,8 @@ impl Waiting {
     pub(super) fn add(&self, caller: &CallerId, id: &str, input: &Value) -> String {
         let call = Call { key: random::key(), since: Instant::now(), caller: caller.clone(), about: about(id, input) };
         let key = call.key.clone();
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|call| call.since.elapsed() < PATIENCE);
+        let mut waiting = lock(&self.0);
+        waiting.retain(|call| call.since.elapsed() < KEPT_FOR);
         // First one of the same caller if it has many, so that no caller displaces the calls of others.
         if waiting.iter().filter(|call| call.caller == *caller).count() >= WAITING_OF_ONE
             && let Some(oldest) = waiting.iter().position(|call| call.caller == *caller)
@@ -76,15 +77,15 @@ impl Waiting {
     /// Removes and returns the call that waits under the key, if the caller, the operation and the input are the same.
     pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> Option<Call> {
         let about = about(id, input);
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.0);
         let found = waiting.iter().position(|call| call.key == key && call.caller == *caller && call.about == about);
         let call = found.and_then(|index| waiting.remove(index));
-        call.filter(|call| call.since.elapsed() < PATIENCE)
+        call.filter(|call| call.since.elapsed() < KEPT_FOR)
     }
 
     /// Lets a call wait again, as if it had not been redeemed.
     pub(super) fn put_back(&self, call: Call) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.0);
         let place = waiting.partition_point(|other| other.since <= call.since);
         waiting.insert(place, call);
     }

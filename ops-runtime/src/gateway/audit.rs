@@ -29,7 +29,7 @@ pub use self::redact::AuditInputs;
 pub use self::writer::AuditSink;
 
 /// How long the end of a process waits for the log.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_FLUSH: Duration = Duration::from_secs(5);
 
 /// How long it waits for one attempt to write an entry, and for one further attempt.
 const ATTEMPT: Duration = Duration::from_millis(300);
@@ -43,7 +43,8 @@ const OK: &str = "ok";
 pub struct AuditOptions {
     /// True if calls are refused whose entries could be lost. By default calls go on, and lost entries are counted.
     pub required: bool,
-    /// Number of entries that may wait to be written; with `required`, including the calls in flight.
+    /// Number of entries that may wait to be written. With `required`, calls in flight and open subscriptions count,
+    /// too: each has the place of its entry until it ends.
     pub max_queued: usize,
     /// How inputs are written; `None` to write only their sizes.
     pub inputs: Option<AuditInputs>,
@@ -69,7 +70,8 @@ impl AuditOptions {
         self
     }
 
-    /// Sets the number of entries that may wait to be written; at least one.
+    /// Sets the number of entries that may wait to be written; at least one. With a log that is
+    /// [required](Self::with_required), that many calls and subscriptions can be in progress.
     #[must_use]
     pub fn with_max_queued(mut self, entries: usize) -> Self {
         self.max_queued = entries;
@@ -92,16 +94,18 @@ impl AuditOptions {
 /// ```
 ///
 /// (in one line). `outcome` is `ok` or the code of the error; it is `ABORTED` for a call that was dropped, and
-/// `TIMEOUT` if its deadline had passed by then. Unknown members are left out; `caller` is `null` for a caller without
-/// an identity. Results are never written, and inputs only as set by [`AuditInputs`]. Of a file in an input, a gateway
-/// writes the name, the type and the size, as far as they are known:
+/// `TIMEOUT` if its deadline had passed by then. The entry of a subscription is written at its end, with the code of
+/// the last item's error. It is `ok` if that item did not fail, or if there was none, also if the reader leaves. A
+/// subscription that was cancelled is `ABORTED`, and one that its deadline has ended is `TIMEOUT`. Unknown members are
+/// left out; `caller` is `null` for a caller without an identity. Results are never written, and inputs only as set by
+/// [`AuditInputs`]. Of a file in an input, a gateway writes the name, the type and the size, as far as they are known:
 /// `{"fileName":"cat.png","contentType":"image/png","bytes":20480}`.
 ///
 /// Calls do not wait for the log. If the sink fails, the entry is retried every 200 ms, and further entries wait in a
 /// queue. An entry that finds the queue full is lost; the next written entry has the number of lost ones as `dropped`.
 /// A log that is [required](AuditOptions::with_required) loses none while the process lives: while its sink fails, or
-/// while the queue has no room for the calls in flight, calls are refused. When the process ends, queued entries are
-/// lost, unless [`flush`](Self::flush) waits for them.
+/// while the queue has no room for the calls in flight and the open subscriptions, calls are refused. When the process
+/// ends, queued entries are lost, unless [`flush`](Self::flush) waits for them.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -205,7 +209,7 @@ impl AuditLog {
     ///
     /// It waits 5 seconds at most. A log that is not required and whose sink fails gets only one further attempt.
     pub(super) async fn flush_for_end(&self) {
-        let until = tokio::time::Instant::now() + PATIENCE;
+        let until = tokio::time::Instant::now() + MAX_FLUSH;
         let mut flushing = std::pin::pin!(self.flush());
         while tokio::time::timeout(ATTEMPT, &mut flushing).await.is_err() {
             if tokio::time::Instant::now() < until && (self.options.required || self.state.failure().is_none()) {
@@ -228,7 +232,9 @@ impl AuditLog {
         }
         match self.queue.clone().try_reserve_owned() {
             Ok(place) => Ok(place),
-            Err(TrySendError::Full(_)) => refused("it is too slow for the calls that are made"),
+            Err(TrySendError::Full(_)) => {
+                refused("calls, open subscriptions and unwritten entries take all of its places")
+            }
             Err(TrySendError::Closed(_)) => refused("it has ended"),
         }
     }
@@ -277,6 +283,11 @@ impl AuditRecord {
         self
     }
 
+    /// True if the deadline of the call has passed.
+    pub(super) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
     /// Sets the outcome of asking for approval; the last one counts.
     pub fn set_approval(&mut self, approval: Approval) {
         if let Some(entry) = &mut self.entry {
@@ -315,8 +326,7 @@ impl AuditRecord {
 
 impl Drop for AuditRecord {
     fn drop(&mut self) {
-        let is_late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
-        let code = if is_late { ErrorCode::Timeout } else { ErrorCode::Aborted };
+        let code = if self.is_late() { ErrorCode::Timeout } else { ErrorCode::Aborted };
         self.end(code.as_str(), None);
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, Semaphore};
 
 use super::approval::{self, Approved, Waiting};
+use super::blocks::{MEDIA, beside, media, text_of};
 use super::caller::CallerId;
 use super::find::{self, View};
 use super::gate::Gate;
@@ -29,7 +30,7 @@ use crate::{
 };
 
 /// The operation that reads further parts of a shortened result. It is in no registry: `call` handles it.
-pub(super) const READ_ON: &str = "results.read";
+const READ_ON: &str = "results.read";
 
 pub(super) struct Core {
     pub(super) gate: Arc<Gate>,
@@ -171,16 +172,16 @@ impl Core {
     ) -> ResponseEnvelope<Payload> {
         let caller = &caller_of(principal);
         let entry = find::entry(&self.gate, principal, id);
-        // A document may have an operation with that id, too.
-        if id == READ_ON && (entry.is_none() || input.get("cursor").is_some()) {
-            return self.read_on(caller, &input);
+        if self.reads_on(caller, id, entry.as_deref(), &input) {
+            let read = self.read_on(caller, input).await;
+            return read.unwrap_or_else(|error| answer(true, error.to_string()));
         }
         let Some(entry) = entry else {
             let (principal, id) = (principal.clone(), id.to_owned());
             let work = move |core: &Self, view: &View| find::unknown(&core.gate, view, &principal, &id);
             // A search for the words of the id counts like any other.
             let said = self.explain(caller, TooSoon::Refused, work).await;
-            return answer(true, said.unwrap_or_else(|error| error.to_string()));
+            return self.told(caller, true, said.unwrap_or_else(|error| error.to_string()));
         };
         let made_by = MadeBy::new(caller);
         let agreed = approval.and_then(|key| self.approvals.waiting.redeem(key, caller, id, &input));
@@ -206,7 +207,8 @@ impl Core {
         }
         match outcome {
             Ok((envelope, items)) => self.success(caller, envelope, &items),
-            Err(error) if error.code().as_str() == approval::NEEDED => {
+            // An operation that was run may have an error of this code, too.
+            Err(error) if error.code().as_str() == approval::NEEDED && !made_by.is_made() => {
                 self.wait(caller, &entry, &input, &error, approval.is_some())
             }
             Err(error) => {
@@ -214,7 +216,7 @@ impl Core {
                 let is_refused = *error.code() == ErrorCode::ValidationError && error.details().get("raw").is_none();
                 let error = self.public(principal, error, &entry.spec, &request);
                 let said = if is_refused { self.refused(caller, &entry, &error).await } else { None };
-                said.map_or_else(|| self.failure(caller, &error), |said| answer(true, said))
+                said.map_or_else(|| self.failure(caller, &error), |said| self.told(caller, true, said))
             }
         }
     }
@@ -269,23 +271,32 @@ impl Core {
         self.as_text(self.results.fit(caller, value))
     }
 
-    /// A value as text, and the content blocks beside it that are more than text.
-    fn fit_beside(&self, caller: &CallerId, value: Value, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
-        let mut content = self.fit(caller, value);
-        content.extend(blocks.into_iter().filter(|block| text_of(block).is_none()));
-        content
+    /// A text as a result. What does not fit can be read on.
+    pub(super) fn told(&self, caller: &CallerId, is_error: bool, text: String) -> ResponseEnvelope<Payload> {
+        blocks(is_error, self.fit(caller, Value::String(text)))
     }
 
     /// Content blocks whose texts share the room of one result. If that is too little, they become a list, which can be
-    /// read on like any other.
+    /// read on like any other. The [others](media) have as much room again for what they say beside their data.
     fn fit_blocks(&self, caller: &CallerId, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
         let mut texts: Vec<Value> = blocks.iter().filter_map(text_of).collect();
+        let others = blocks.len().saturating_sub(texts.len());
         let all = match texts.len() {
-            0 => return blocks,
-            1 => texts.pop().unwrap_or_default(),
-            _ => Value::Array(texts),
+            0 => None,
+            1 => texts.pop(),
+            _ => Some(Value::Array(texts)),
         };
-        if self.results.fits(&all) { blocks } else { self.fit_beside(caller, all, blocks) }
+        let has_room = all.as_ref().is_none_or(|all| self.results.fits(all)) && others <= MEDIA;
+        if has_room && self.results.fits(&blocks.iter().map(beside).collect::<Value>()) {
+            return blocks;
+        }
+        let mut content = all.map(|all| self.fit(caller, all)).unwrap_or_default();
+        let (shown, more) = media(blocks, self.results.shown());
+        content.extend(shown);
+        if more > 0 {
+            content.push(ContentBlock::text(format!("And {more} more images, sounds or files, which are not shown.")));
+        }
+        content
     }
 
     /// The name by which a model reads on: an operation, or if there is no `call`, the input of `execute`.
@@ -314,8 +325,30 @@ impl Core {
         content
     }
 
-    /// Reads on in a shortened result.
-    pub(super) fn read_on(&self, caller: &CallerId, input: &Value) -> ResponseEnvelope<Payload> {
+    /// True if a call with this id reads on in a shortened result: a document may have an operation with that id, too.
+    pub(super) fn reads_on(&self, caller: &CallerId, id: &str, entry: Option<&Entry>, input: &Value) -> bool {
+        let is_kept = || {
+            let cursor = input.get("cursor").and_then(Value::as_str);
+            cursor.is_some_and(|cursor| self.results.has(caller, cursor))
+        };
+        id == READ_ON && (entry.is_none() || is_kept())
+    }
+
+    /// Reads on in a shortened result. It counts like a search: a result may be large, and is read from its start.
+    ///
+    /// # Errors
+    /// A `TOO_MANY_REQUESTS` beyond the limits of the caller, or if the runtime is shutting down.
+    pub(super) async fn read_on(
+        self: &Arc<Self>,
+        caller: &CallerId,
+        input: Value,
+    ) -> Result<ResponseEnvelope<Payload>, CallError> {
+        let own = caller.clone();
+        self.look(caller, TooSoon::Refused, move |core| core.part(&own, &input)).await
+    }
+
+    /// The part of a shortened result for the input of [`READ_ON`].
+    fn part(&self, caller: &CallerId, input: &Value) -> ResponseEnvelope<Payload> {
         if let Some(wrong) = not_to_read_on(input, self.reads_by()) {
             return answer(true, format!("{}: {wrong}", ErrorCode::ValidationError));
         }
@@ -366,7 +399,7 @@ impl Core {
 
     /// A failed result, with its details.
     fn failure(&self, caller: &CallerId, error: &CallError) -> ResponseEnvelope<Payload> {
-        let mut content = vec![ContentBlock::text(format!("{}: {}", error.code(), error.message()))];
+        let mut content = self.fit(caller, Value::String(format!("{}: {}", error.code(), error.message())));
         if !error.details().is_null() {
             content.extend(self.fit(caller, error.details().clone()));
         }
@@ -408,18 +441,6 @@ fn not_to_read_on(input: &Value, name_of_it: &str) -> Option<String> {
     }
     let is_missing = input.get("cursor").is_none_or(Value::is_null);
     is_missing.then(|| format!("`{name_of_it}` needs the `cursor` that the result came with"))
-}
-
-/// The text of a block, or of a resource; `None` for images, audio and links.
-fn text_of(block: &ContentBlock) -> Option<Value> {
-    match block {
-        ContentBlock::Text(block) => Some(Value::from(block.text.as_str())),
-        ContentBlock::Resource(block) => {
-            let text = block.resource.text.as_deref()?;
-            Some(json!({ "uri": block.resource.uri, "text": text }))
-        }
-        _ => None,
-    }
 }
 
 /// What a model should know of a list of a subscription's items, beside the list.

@@ -91,7 +91,7 @@ async fn execute(
         // A model would assume that a program beside it was run.
         let is_alone = !has_code(input) && input.keys().all(|name| name == "read" || name == "code");
         return if is_alone {
-            Ok(core.read_on(&caller, read))
+            core.read_on(&caller, read.clone()).await
         } else {
             Err(wrong("`read` stands alone: run `code` by itself"))
         };
@@ -121,7 +121,8 @@ async fn execute(
     let run = Run { core, programs, source, program, host, peer, key, name };
     // Before the user's answers are taken: a call that is refused here is repeated with them.
     let _permit = programs.limiter.admit(&run.host.caller).await?;
-    let kept = if has_waited { run.resumed(input, answered.as_ref()).await? } else { Some(run.kept()) };
+    let declined = |ask: &Ask| run.host.declined(ask);
+    let kept = if has_waited { run.resumed(input, answered.as_ref(), &declined).await? } else { Some(run.kept()) };
     let Some(kept) = kept else {
         let message = format!(
             "No program waits under the key `{}`: it has ended, or the server was started again. What it has made stays \
@@ -152,12 +153,14 @@ impl Run<'_> {
         StoredJournal::new(&*self.programs.store, &self.name)
     }
 
-    /// The journal of a program that waited, with the answers to its questions. `None` if there is no such journal.
-    async fn resumed(
-        &self,
+    /// The journal of a program that waited, with the answers to its questions; `declined` is told of the calls that they
+    /// decline. `None` if there is no such journal.
+    async fn resumed<'k>(
+        &'k self,
         input: &Map<String, Value>,
         answered: Option<&Answered>,
-    ) -> Result<Option<StoredJournal<'_>>, CallError> {
+        declined: &'k (dyn Fn(&Ask) + Send + Sync),
+    ) -> Result<Option<StoredJournal<'k>>, CallError> {
         let journal = self.programs.store.load(&self.name).await;
         let journal = journal.map_err(|error| CallError::execution(format!("the program cannot be read: {error}")))?;
         let Some(journal) = journal else { return Ok(None) };
@@ -165,7 +168,6 @@ impl Run<'_> {
         for id in journal.started().filter(|id| !self.host.is_query(id)) {
             self.host.noted.changes(id);
         }
-        let asks = journal.asks();
         let said =
             |name: &str| input.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         // The model's report of the user's answer counts only if the client can't be asked.
@@ -174,12 +176,9 @@ impl Run<'_> {
         let answers =
             answered.into_iter().flat_map(|answered| &answered.answers).map(|(key, is_yes)| (key.as_str(), *is_yes));
         // A program that was resumed meanwhile, and has ended, does not begin again.
-        let mut kept = self.kept().existing();
+        let mut kept = self.kept().existing().with_told_of_declined(declined);
         for (key, is_yes) in said.chain(answers) {
             kept = if is_yes { kept.with_approved(key) } else { kept.with_declined(key) };
-            if let Some(ask) = asks.iter().find(|ask| ask.key == key && !is_yes) {
-                self.host.declined(ask);
-            }
         }
         Ok(Some(kept))
     }

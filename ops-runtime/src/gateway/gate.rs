@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::future::ready;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::rules::Rules;
 use crate::adapter::Bodies;
+use crate::model::lock::lock;
 use crate::run::ending::Ending;
+use crate::run::filter::Filters;
 use crate::run::handler::{Erased, InputForm};
 use crate::run::pipeline::{Guard, Limits, StreamGuard};
 use crate::run::registry::{Entry, WeakRegistry};
@@ -26,14 +28,11 @@ use crate::{
     BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registry, ResponseEnvelope,
 };
 
-/// Which operations callers see.
-pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
-
 /// The operations of a registry that pass a filter, under rules.
 pub(super) struct Gate {
     registry: Registry,
     behind: Registry,
-    filters: Vec<Filter>,
+    filters: Filters,
     rules: Arc<Rules>,
     made: Mutex<Made>,
     is_following: AtomicBool,
@@ -54,7 +53,7 @@ struct Made {
 }
 
 impl Gate {
-    pub(super) fn new(behind: Registry, filters: Vec<Filter>, rules: Arc<Rules>) -> Arc<Self> {
+    pub(super) fn new(behind: Registry, filters: Filters, rules: Arc<Rules>) -> Arc<Self> {
         let registry = Registry::builder().with_policy(behind.policy()).build();
         let gate = Arc::new(Self {
             registry,
@@ -104,12 +103,12 @@ impl Gate {
 
     /// Updates the gate if the registry behind it has changed.
     pub(super) fn follow(&self) {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&self.made);
         let table = self.behind.table();
         if made.version == Some(table.version) {
             return;
         }
-        let seen = table.iter().filter(|entry| self.filters.iter().all(|filter| filter(&entry.spec)));
+        let seen = table.iter().filter(|entry| self.filters.accept(&entry.spec));
         let entries: HashMap<String, (Arc<Entry>, Arc<Entry>)> = seen
             .filter_map(|behind| {
                 let id = behind.spec.id.clone().into_owned();
@@ -232,7 +231,8 @@ impl Endpoint for Gated {
                 Err(error) => Err(error),
             };
             let stream = stream.map_err(|error| error.with_declared_code(&spec.errors));
-            passed.follow(stream.map(|stream| StreamGuard::new(stream, rest, operation.spec.clone()).boxed()))
+            let stream = stream.map(|stream| StreamGuard::new(stream, rest, operation.spec.clone()).boxed());
+            passed.follow(stream, &context)
         })
     }
 

@@ -1,7 +1,7 @@
 //! The operations for programs of models.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -12,6 +12,8 @@ use super::find::{self, View};
 use super::rules::{Asking, MadeBy, TooSoon};
 use super::summary::{name, summary};
 use crate::mcp::McpPeer;
+use crate::model::lock::lock;
+use crate::model::protocol::tool_failed;
 use crate::program::{Ask, Describe, Host, Search};
 use crate::run::pipeline;
 use crate::run::principal::Principal;
@@ -45,7 +47,7 @@ pub(super) struct Noticed {
 
 impl Noted {
     fn with<T>(&self, act: impl FnOnce(&mut Noticed) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.0))
     }
 
     pub(super) fn changes(&self, id: &str) {
@@ -185,12 +187,10 @@ impl Host for ModelHost {
                 self.core.public(&self.principal, error, &entry.spec, &request)
             })?;
             self.noted.misfits(id, &envelope.warnings);
-            match envelope.meta.as_mcp() {
-                Some(meta) if meta.is_error => {
-                    Err(CallError::new("TOOL_ERROR", "the tool says that it failed").with_details(envelope.data))
-                }
-                _ => Ok(envelope.data),
+            if envelope.meta.is_error() {
+                return Err(tool_failed().with_details(envelope.data));
             }
+            Ok(envelope.data)
         })
     }
 

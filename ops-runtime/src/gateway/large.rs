@@ -6,7 +6,7 @@ mod part;
 mod store;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -16,6 +16,7 @@ use self::part::thousands;
 use self::store::Store;
 use super::CallerId;
 use super::size::{size_of, weight_of};
+use crate::model::lock::lock;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
 use crate::{CallError, ErrorCode};
@@ -158,6 +159,12 @@ impl Results {
         Ok(self.part(value, pointer, from, Some(id)))
     }
 
+    /// True if a result is kept for the caller under this cursor.
+    pub(super) fn has(&self, caller: &CallerId, cursor: &str) -> bool {
+        let kept = |(id, ..): (&str, usize, &str)| self.store().get(caller, id, Instant::now(), &self.0.limits);
+        parse(cursor).and_then(kept).is_some()
+    }
+
     /// The part that fits of a value at a place, beginning at an offset.
     fn part(&self, value: &Value, pointer: &str, from: usize, id: Option<&str>) -> Fitted {
         let mut parts = Parts::default();
@@ -201,7 +208,7 @@ impl Results {
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
-        self.0.store.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.store)
     }
 
     /// The same text for foreign, expired and invented cursors.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::json;
@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use super::CallerId;
 use crate::CallError;
+use crate::model::lock::lock;
 use crate::run::handler::TOO_MANY_REQUESTS;
 
 /// The retry delay if it is unknown when there will be room.
@@ -241,7 +242,7 @@ impl Limiter {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.table)
     }
 
     /// Enters a call into the table: it counts among the waiting calls, and if `has_rate` for the rate of its caller.

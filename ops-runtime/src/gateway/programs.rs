@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::find::View;
 use super::gate::Gate;
 use super::limits::{CallerLimits, Limiter};
 use crate::BoxFuture;
+use crate::model::lock::lock;
 use crate::program::{Functions, Hold, Journal, JournalStore, Limits, MemoryStore, Sandbox};
 use crate::run::principal::Principal;
 
@@ -18,7 +19,7 @@ const OF_ONE: Room = Room { programs: 50, bytes: 64 << 20 };
 const OF_ALL: Room = Room { programs: 1_000, bytes: 256 << 20 };
 
 /// How long a program may wait.
-const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
+const KEPT_FOR: Duration = Duration::from_secs(24 * 3_600);
 
 /// The sandbox for programs, and the store for waiting ones.
 pub(super) struct Programs {
@@ -72,11 +73,11 @@ impl Known {
 impl Recent {
     /// Makes a journal the latest; returns the names of those that have to be removed.
     fn touch(&self, name: &str, bytes: usize) -> Vec<String> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.retain(|known| known.name != name);
         let latest = Known { name: name.to_owned(), since: Instant::now(), bytes };
         let mut gone = Vec::new();
-        while known.front().is_some_and(|oldest| oldest.since.elapsed() > PATIENCE) {
+        while known.front().is_some_and(|oldest| oldest.since.elapsed() > KEPT_FOR) {
             gone.extend(known.pop_front());
         }
         // Those of the same caller first, so that no caller displaces the programs of others.
@@ -126,7 +127,7 @@ impl JournalStore for Recent {
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| known.name != name);
+        lock(&self.known).retain(|known| known.name != name);
         self.journals.remove(name)
     }
 }

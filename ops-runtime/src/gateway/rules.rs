@@ -1,11 +1,13 @@
 //! The rules for every call: the policy, the limits of its caller, and the audit log.
 
 use std::borrow::Cow;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as Task, Poll, ready};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -16,15 +18,17 @@ use super::limits::{CallPermit, CallerLimits, Entered, Limiter};
 use super::size::size_of;
 use super::summary::name;
 use crate::mcp::McpPeer;
+use crate::model::protocol::tool_failed;
 use crate::run::ending::Ending;
 use crate::run::principal::{ByOwner, Principal};
 use crate::run::registry::Entry;
 use crate::{
-    CallError, CallPolicy, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream, ResponseEnvelope,
+    CallError, CallPolicy, CancelToken, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream,
+    ResponseEnvelope,
 };
 
 /// For how long a call waits for its caller's rate limit, if it waits.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// What becomes of a call that comes too soon for its caller's rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +208,7 @@ impl Rules {
     /// # Errors
     /// A `TOO_MANY_REQUESTS` beyond the limits of the caller.
     pub(super) async fn enter(&self, caller: &CallerId, too_soon: TooSoon) -> Result<Entered, CallError> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + MAX_WAIT;
         loop {
             match self.limiter.enter(caller, too_soon != TooSoon::Begins) {
                 Err(error) if too_soon == TooSoon::Waits => {
@@ -348,9 +352,7 @@ impl Passed {
         if let Some(record) = record {
             match (&answer, ending) {
                 (Err(error), _) => record.finish(Err(error)),
-                (Ok(envelope), _) if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) => {
-                    record.finish(Err(&CallError::new("TOOL_ERROR", "the tool says that it failed")));
-                }
+                (Ok(envelope), _) if envelope.meta.is_error() => record.finish(Err(&tool_failed())),
                 (Ok(envelope), None) => record.finish_with(size_of_output(&envelope.data)),
                 (Ok(envelope), Some(ending)) => {
                     let bytes = size_of_output(&envelope.data);
@@ -367,26 +369,69 @@ impl Passed {
         answer
     }
 
-    /// Notes that a stream has begun; the call lasts as long as the stream.
-    pub(super) fn follow(mut self, stream: Result<PayloadStream, CallError>) -> Result<PayloadStream, CallError> {
+    /// Notes how a stream ended; the call lasts as long as the stream.
+    pub(super) fn follow(
+        self,
+        stream: Result<PayloadStream, CallError>,
+        context: &Context,
+    ) -> Result<PayloadStream, CallError> {
+        let Self { record, permit } = self;
         match stream {
             Err(error) => {
-                if let Some(record) = self.record.take() {
+                if let Some(record) = record {
                     record.finish(Err(&error));
                 }
                 Err(error)
             }
             Ok(stream) => {
-                if let Some(record) = self.record.take() {
-                    record.finish_with(None);
-                }
-                Ok(stream
-                    .map(move |item| {
-                        let _counts = &self;
-                        item
-                    })
-                    .boxed())
+                let (ending, cancel) = (context.extension::<Ending>().cloned(), context.cancel_token().cloned());
+                Ok(Followed { stream, record, ending, cancel, _permit: permit }.boxed())
             }
+        }
+    }
+}
+
+/// The items of an admitted subscription, which counts for its caller until this is dropped.
+struct Followed {
+    stream: PayloadStream,
+    record: Option<AuditRecord>,
+    /// How its items were read.
+    ending: Option<Ending>,
+    /// What cancels it.
+    cancel: Option<CancelToken>,
+    _permit: CallPermit,
+}
+
+impl Followed {
+    /// Notes the error of the last item, or that it did not fail.
+    fn end(&mut self) {
+        let Some(record) = self.record.take() else { return };
+        match self.ending.as_ref().and_then(Ending::failed) {
+            Some(error) => record.finish(Err(&error)),
+            None => record.finish_with(None),
+        }
+    }
+}
+
+impl Stream for Followed {
+    type Item = Result<ResponseEnvelope<Payload>, CallError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        let item = ready!(self.stream.poll_next_unpin(task));
+        if item.is_none() {
+            self.end();
+        }
+        Poll::Ready(item)
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        // A reader may leave when it has what it wanted. A call that its deadline or its token ends is dropped before
+        // its reader learns of that: then the record, which is dropped as well, says which of them it was.
+        let is_cancelled = self.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
+        if !is_cancelled && !self.record.as_ref().is_some_and(AuditRecord::is_late) {
+            self.end();
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 
-use super::core::{Core, READ_ON};
+use super::core::Core;
 use super::find;
 use super::rules::{MadeBy, TooSoon, caller_of};
 use super::summary::name;
-use super::tool_result::{answer, drop_unsaid, text_of, wrong};
+use super::tool_result::{drop_unsaid, text_of, wrong};
 use crate::model::nearest::{nearest, question};
 use crate::model::separators::separators;
 use crate::run::pipeline::{self, Invocation};
@@ -177,10 +177,12 @@ async fn search(
     let namespace = input.get("namespace").and_then(Value::as_str).map(str::to_owned);
     let limit = input.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
     let (view, caller) = (core.view().await?, caller_of(&principal));
+    let own = caller.clone();
     let found = core.look(&caller, TooSoon::Refused, move |core| {
-        find::list(&core.gate, &view, &principal, &query, namespace.as_deref(), limit.unwrap_or(8))
+        let listed = find::list(&core.gate, &view, &principal, &query, namespace.as_deref(), limit.unwrap_or(8));
+        core.told(&own, false, listed)
     });
-    Ok(answer(false, found.await?))
+    found.await
 }
 
 async fn describe(
@@ -191,9 +193,10 @@ async fn describe(
     let id = text_of(input, "id")?.to_owned();
     let whole = input.get("detail").and_then(Value::as_str) == Some("whole");
     let (view, caller) = (core.view().await?, caller_of(&principal));
+    let own = caller.clone();
     let described = core.look(&caller, TooSoon::Refused, move |core| match find::entry(&core.gate, &principal, &id) {
-        Some(entry) => answer(false, find::describe(&core.gate, &view, &entry.spec, whole)),
-        None => answer(true, find::unknown(&core.gate, &view, &principal, &id)),
+        Some(entry) => core.told(&own, false, find::describe(&core.gate, &view, &entry.spec, whole)),
+        None => core.told(&own, true, find::unknown(&core.gate, &view, &principal, &id)),
     });
     described.await
 }
@@ -245,11 +248,7 @@ fn read_text(core: &Core, principal: &Principal, id: &str, text: String, context
     }
     let Ok(read) = serde_json::from_str::<Value>(&text) else { return Value::String(text) };
     let text = Value::String(text);
-    let is_refused = match find::entry(&core.gate, principal, id) {
-        _ if id == READ_ON && read.get("cursor").is_some() => true,
-        Some(entry) => entry.check_input(&text, context).is_err(),
-        // This one has no entry.
-        None => id == READ_ON,
-    };
-    if is_refused { read } else { text }
+    let entry = find::entry(&core.gate, principal, id);
+    let is_refused = || entry.as_ref().is_some_and(|entry| entry.check_input(&text, context).is_err());
+    if core.reads_on(&caller_of(principal), id, entry.as_deref(), &read) || is_refused() { read } else { text }
 }

@@ -12,6 +12,7 @@ use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::FileSource;
 use crate::http::import::{Imported, from_openapi_file, from_openapi_url};
 use crate::mcp::McpConfig;
+use crate::model::lock::lock;
 use crate::{
     BoxFuture, CallError, Context, Diagnostic, Endpoint, Handler, HttpClient, HttpConfig, OperationSpec, Payload,
     Registration, ResponseEnvelope, Value,
@@ -196,10 +197,37 @@ fn effective(namespace: Option<&str>) -> Option<String> {
 
 /// The namespaces of the servers of a configuration, in the form of [`Taken`].
 pub(super) fn namespaces_of_servers(config: &McpConfig) -> impl Iterator<Item = String> {
-    config.names().filter_map(|name| {
-        let configured = config.server(name).ok().and_then(|server| server.namespace.as_deref());
-        effective(configured.or(Some(name)))
-    })
+    config.names().filter_map(move |name| namespace_of_server(config, name))
+}
+
+fn namespace_of_server(config: &McpConfig, name: &str) -> Option<String> {
+    let configured = config.server(name).ok().and_then(|server| server.namespace.as_deref());
+    effective(configured.or(Some(name)))
+}
+
+/// Refuses each server with the namespace of a named document or of another server: the rules for one would hold for
+/// both.
+pub(super) fn with_own_namespaces(mut config: McpConfig, documents: &[Document]) -> McpConfig {
+    let named = documents.iter().filter_map(|document| Some((document.namespace()?, &document.location)));
+    let mut owners: BTreeMap<String, String> =
+        named.map(|(namespace, location)| (namespace, format!("the document `{location}`"))).collect();
+    let names: Vec<String> = config.names().filter(|name| !config.is_disabled(name)).map(str::to_owned).collect();
+    for name in names {
+        let Some(namespace) = namespace_of_server(&config, &name) else { continue };
+        match owners.get(&namespace) {
+            None => {
+                owners.insert(namespace, format!("the server `{name}`"));
+            }
+            Some(owner) => {
+                let message = format!(
+                    "its namespace `{namespace}` is also that of {owner}, and rules for one would hold for both: give one \
+                     another name"
+                );
+                config = config.with_refused(name, CallError::execution(message));
+            }
+        }
+    }
+    config
 }
 
 /// Namespaces that are taken by others than documents, in the form of ids, in lower case.
@@ -221,10 +249,8 @@ pub(super) async fn read(
 ) -> Result<Vec<Outcome>, CallError> {
     let mut all = name(&mut documents, taken.others);
     all.extend(taken.own);
-    for document in documents.iter_mut().filter(|_| from_env) {
-        if let Some(prefix) = document.config.namespace().map(variable) {
-            document.config = std::mem::take(&mut document.config).with_credentials_from_env(prefix);
-        }
+    if from_env {
+        give_credentials(&mut documents);
     }
     let named: Vec<bool> = documents.iter().map(|document| document.namespace().is_some()).collect();
     let (urls, files): (Vec<_>, Vec<_>) =
@@ -291,6 +317,30 @@ fn name(documents: &mut [Document], mut taken: BTreeSet<String>) -> BTreeSet<Str
     taken
 }
 
+/// Gives each document the credentials of the environment that are for its namespace, and for no other document's.
+fn give_credentials(documents: &mut [Document]) {
+    fn names_of(document: &Document) -> Option<(String, String)> {
+        Some((variable(document.config.namespace()?), document.namespace()?))
+    }
+    let all: Vec<(String, String)> = documents.iter().filter_map(names_of).collect();
+    let prefixes: Vec<String> = all.iter().map(|(prefix, _)| prefix.clone()).collect();
+    for document in documents {
+        let Some((prefix, namespace)) = names_of(document) else { continue };
+        match all.iter().find(|(other, owner)| *other == prefix && *owner != namespace) {
+            // It is ambiguous which document is meant.
+            Some((_, other)) => tracing::warn!(
+                document = document.location,
+                "the variables `{prefix}_..` would be the credentials of `{namespace}` and of `{other}`, so neither has them: \
+                 configure them, or give one another namespace"
+            ),
+            None => {
+                let config = std::mem::take(&mut document.config);
+                document.config = config.with_own_credentials_from_env(&prefix, &prefixes);
+            }
+        }
+    }
+}
+
 /// The prefix of environment variables with the credentials of a namespace: `MY_SHOP` for `my-shop`.
 fn variable(namespace: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
@@ -308,10 +358,10 @@ fn read_files(mut files: Vec<(usize, Document)>) -> BTreeMap<usize, Outcome> {
     let read = Mutex::new(BTreeMap::new());
     let work = || {
         loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let next = lock(&queue).pop_front();
             let Some((index, document)) = next else { return };
             let outcome = (document.location.clone(), document.read());
-            read.lock().unwrap_or_else(PoisonError::into_inner).insert(index, outcome);
+            lock(&read).insert(index, outcome);
         }
     };
     std::thread::scope(|scope| {

@@ -232,6 +232,40 @@
   const console = freeze({ log: log('log'), info: log('info'), warn: log('warn'), error: log('error'), debug: log('log') });
   const put = (name, value) => defineProperty(globalThis, name, { value, writable: false, configurable: false, enumerable: true });
 
+  // True for what `map`, `forEach` and `Array.from` give a function: an item, its place, and all but the last what they go through.
+  const isOfEach = (all, most) => {
+    const [item, place, whole] = all;
+    // A second argument of others may be meant.
+    if (all.length === 2) return most === 1 && isInteger(place) && place >= 0;
+    if (all.length !== 3 || typeof whole !== 'object' || whole === null) return false;
+    return isArray(whole) ? whole[place] === item : typeof whole[Symbol.iterator] === 'function';
+  };
+
+  // A function for programs, of so many arguments. It passes over none: with more, and with what `make` refuses, its promise fails.
+  const taking = (most, help, make) => (...all) => {
+    try {
+      const [first, second, ...others] = isOfEach(all, most) ? [all[0]] : all;
+      const beyond = most > 1 ? others : [second, ...others];
+      if (beyond.some((value) => value !== undefined)) throw new TypeError(help);
+      return make(first, second);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+
+  const SEARCH = "`search` takes a text, and a limit from 1 if need be: search('close an issue', 5)";
+  const find = taking(2, SEARCH, (words, limit) => {
+    const isLimit = limit === undefined || limit === null || (isInteger(limit) && limit >= 1);
+    if (typeof words !== 'string' || !isLimit) throw new TypeError(SEARCH);
+    return call('', 'search', { words, limit });
+  });
+
+  const DESCRIBE = "`describe` takes an id, and 'short' or 'whole' if need be: describe('shop.showPet', 'whole')";
+  const tell = taking(2, DESCRIBE, (id, detail) => {
+    if (![undefined, null, 'short', 'whole'].includes(detail)) throw new TypeError(DESCRIBE);
+    return call('', 'describe', { id: typeof id === 'string' ? id : shown(id), detail });
+  });
+
   const run = ({ source, input, seed, search, describe, mark: given }) => {
     mark = given;
     // xorshift128, so that a replay draws the same numbers.
@@ -243,15 +277,14 @@
       return d / 4294967296;
     };
     put('ops', table([], (namespace) => table([namespace], (name) => {
-      const operation = (input) => {
-        try { return call(namespace, name, input); } catch (error) { return Promise.reject(error); }
-      };
+      const help = `\`ops.${namespace}.${name}\` takes one input: all that it takes stands in one object`;
+      const operation = taking(1, help, (input) => call(namespace, name, input));
       return freeze(defineProperty(operation, 'name', { value: name }) && operation);
     })));
     put('input', exact(input));
     put('console', console);
-    if (search) put('search', freeze((words, limit) => call('', 'search', { words: String(words), limit })));
-    if (describe) put('describe', freeze((id, detail) => call('', 'describe', { id: typeof id === 'string' ? id : shown(id), detail })));
+    if (search) put('search', freeze(find));
+    if (describe) put('describe', freeze(tell));
     const ended = (error) => say(FAILED, failure(error));
     try {
       // A line of its own, so that the columns are the program's.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::model::protocol::tool_failed;
 use crate::run::first_items::first_items;
 use crate::run::registry::Exact;
 use crate::{BoxFuture, CallError, CallOptions, CallPolicy, Caller, Decision, OperationKind, OperationSpec};
@@ -112,8 +113,8 @@ impl<C: Caller> Host for CallerHost<C> {
                 return Ok(Value::Array(first.items));
             }
             let envelope = self.caller.call_with(id, input, options).await?;
-            if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) {
-                return Err(CallError::new("TOOL_ERROR", "the tool says that it failed").with_details(envelope.data));
+            if envelope.meta.is_error() {
+                return Err(tool_failed().with_details(envelope.data));
             }
             Ok(envelope.data)
         })

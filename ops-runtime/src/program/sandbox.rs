@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::BoxFuture;
-use crate::model::clock::millis;
+use crate::model::clock::{millis, since_epoch};
 use crate::program::functions::Functions;
 use crate::program::host::Host;
 use crate::program::journal::{Journal, hash};
@@ -163,15 +163,8 @@ impl Sandbox {
                 Ok(None) => self.journal(program),
                 Err(error) => return failed(format!("the journal cannot be read: {error}")),
             };
-            for (key, yes) in &kept.answers {
-                if let Err(error) = journal.answer(key, *yes) {
-                    return failed(error.to_string());
-                }
-            }
-            if !kept.answers.is_empty()
-                && let Err(error) = kept.store.save(kept.name, &journal).await
-            {
-                return failed(format!("the journal cannot be kept: {error}"));
+            if let Err(message) = kept.take_answers(&mut journal).await {
+                return failed(message);
             }
             Run::new(self, program, host, journal, Some((kept.store, kept.name))).run().await
         })
@@ -196,7 +189,7 @@ impl Report {
 
 /// Milliseconds since 1970.
 pub(super) fn now() -> u64 {
-    millis(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default())
+    millis(since_epoch())
 }
 
 #[cfg(test)]

@@ -5,13 +5,15 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
 use crate::BoxFuture;
+use crate::model::lock::lock;
 use crate::model::random;
 use crate::program::journal::{Journal, hash};
+use crate::program::outcome::Ask;
 
 /// A store of journals, by names that callers choose.
 pub trait JournalStore: Send + Sync {
@@ -58,13 +60,15 @@ pub struct StoredJournal<'a> {
     pub(super) store: &'a dyn JournalStore,
     pub(super) name: &'a str,
     pub(super) must_exist: bool,
-    pub(super) answers: Vec<(String, bool)>,
+    answers: Vec<(String, bool)>,
+    /// Told of each call that the answers decline, when the journal has them.
+    declined: Option<&'a (dyn Fn(&Ask) + Send + Sync)>,
 }
 
 impl<'a> StoredJournal<'a> {
     /// The journal with the name, which is created if there is none.
     pub fn new(store: &'a dyn JournalStore, name: &'a str) -> Self {
-        Self { store, name, must_exist: false, answers: Vec::new() }
+        Self { store, name, must_exist: false, answers: Vec::new(), declined: None }
     }
 
     /// Refuses to run the program if there is no journal with that name: it would run from its start.
@@ -88,6 +92,34 @@ impl<'a> StoredJournal<'a> {
         self
     }
 
+    /// Tells of each call that the answers decline: once, when the journal has the answer.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn with_told_of_declined(mut self, declined: &'a (dyn Fn(&Ask) + Send + Sync)) -> Self {
+        self.declined = Some(declined);
+        self
+    }
+
+    /// Takes the answers of the user, and saves them in the journal.
+    ///
+    /// # Errors
+    /// If an answer has no question, or if the journal cannot be saved.
+    pub(super) async fn take_answers(&self, journal: &mut Journal) -> Result<(), String> {
+        if self.answers.is_empty() {
+            return Ok(());
+        }
+        let asks = if self.declined.is_some() { journal.asks() } else { Vec::new() };
+        for (key, yes) in &self.answers {
+            journal.answer(key, *yes).map_err(|error| error.to_string())?;
+        }
+        let saved = self.store.save(self.name, journal).await;
+        saved.map_err(|error| format!("the journal cannot be kept: {error}"))?;
+        if let Some(declined) = self.declined {
+            let is_declined = |ask: &&Ask| self.answers.iter().any(|(key, yes)| *key == ask.key && !yes);
+            asks.iter().filter(is_declined).for_each(declined);
+        }
+        Ok(())
+    }
+
     /// Saves the answers in the journal, for a program that is not resumed yet.
     ///
     /// # Errors
@@ -99,10 +131,13 @@ impl<'a> StoredJournal<'a> {
         }
         let _hold = self.store.hold(self.name).await?;
         let Some(mut journal) = self.store.load(self.name).await? else { return Ok(()) };
-        for (key, yes) in &self.answers {
-            journal.answer(key, *yes).map_err(io::Error::other)?;
-        }
-        self.store.save(self.name, &journal).await
+        self.take_answers(&mut journal).await.map_err(io::Error::other)
+    }
+}
+
+impl std::fmt::Debug for StoredJournal<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoredJournal").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -118,7 +153,7 @@ struct Held(Arc<Mutex<BTreeSet<String>>>, String);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+        lock(&self.0).remove(&self.1);
     }
 }
 
@@ -129,7 +164,7 @@ impl MemoryStore {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut BTreeMap<String, Journal>) -> T) -> T {
-        act(&mut self.journals.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.journals))
     }
 }
 
@@ -147,7 +182,7 @@ impl JournalStore for MemoryStore {
 
     fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
         Box::pin(async move {
-            let is_free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+            let is_free = lock(&self.held).insert(name.to_owned());
             is_free.then(|| Hold::new(Held(self.held.clone(), name.to_owned()))).ok_or(io::ErrorKind::WouldBlock.into())
         })
     }
@@ -185,7 +220,7 @@ impl FolderStore {
 
     /// Waits until nothing is written to a journal that is held. What this gives keeps the journal from others.
     async fn turn(&self, path: &Path) -> Option<OwnedMutexGuard<File>> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).get(path).and_then(Weak::upgrade);
+        let held = lock(&self.held).get(path).and_then(Weak::upgrade);
         match held {
             Some(held) => Some(held.lock_owned().await),
             None => None,
@@ -232,10 +267,10 @@ impl JournalStore for FolderStore {
         Box::pin(blocking(move || {
             std::fs::create_dir_all(&folder)?;
             let options = &mut std::fs::OpenOptions::new();
-            let file = lock(&path.with_extension("lock"), options.write(true).create(true).truncate(false))?;
+            let file = lock_file(&path.with_extension("lock"), options.write(true).create(true).truncate(false))?;
             // The system gives the lock up when the process ends.
             let locked = Arc::new(Locked::new(file));
-            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = lock(&held);
             held.retain(|_, locked| locked.strong_count() > 0);
             held.insert(path, Arc::downgrade(&locked));
             Ok(Hold::new(locked))
@@ -255,7 +290,7 @@ impl JournalStore for FolderStore {
 /// Removes a journal, and what holds it unless another does.
 fn remove(path: &Path) -> io::Result<()> {
     let lock_path = path.with_extension("lock");
-    let held = lock(&lock_path, std::fs::OpenOptions::new().write(true));
+    let held = lock_file(&lock_path, std::fs::OpenOptions::new().write(true));
     remove_file(path)?;
     match held {
         // As long as it is held, nobody has another file of that name.
@@ -270,7 +305,7 @@ fn remove(path: &Path) -> io::Result<()> {
 ///
 /// Another process may have removed the file meanwhile, and a third may have created and locked a new one: then the
 /// lock of the old file is useless, and the new one is tried.
-fn lock(path: &Path, options: &std::fs::OpenOptions) -> io::Result<File> {
+fn lock_file(path: &Path, options: &std::fs::OpenOptions) -> io::Result<File> {
     loop {
         let file = options.open(path)?;
         file.try_lock().map_err(|error| match error {

@@ -10,8 +10,8 @@ use super::action::Action;
 use super::index::{Index, Term};
 use super::meaning::pieces;
 use super::synonyms::{self, LONGEST_PHRASE, Meanings};
-use super::text::cut;
 use super::words::{Stems, is_weak_word};
+use crate::model::cut::start;
 use tokens::{MAX_BYTES, Token, tokens};
 
 /// How many words and phrases of a question count.
@@ -112,7 +112,7 @@ impl Question {
             at
         });
         let (action, certainty) = intent.unwrap_or_else(|| intent::implied(&tokens));
-        let meaning = pieces().meaning(cut(text, MAX_BYTES));
+        let meaning = pieces().meaning(start(text, MAX_BYTES));
         let words = tokens.iter().filter(|token| !token.is_stop).map(|token| {
             let has = index.term(&token.stem).map_or(UNKNOWN, |term| index.postings(term).len() as f32);
             let rarity = (1.0 + index.operations.len() as f32 / (has + RARE)).ln();

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 pub(super) use self::properties::Known;
 use crate::binding::Binding;
+use crate::model::cut::start;
 use crate::spec::OperationSpec;
 
 /// Where a word of an operation stands.
@@ -111,28 +112,28 @@ const MAX_TAGS: usize = 8;
 
 /// Calls `take` with each text of an operation, cut to a bounded length.
 pub(super) fn texts(spec: &OperationSpec, known: &mut Known, mut take: impl FnMut(Field, &str)) {
-    take(Field::Name, cut(spec.name(), MAX_NAME));
-    take(Field::Namespace, cut(spec.namespace(), MAX_NAME));
+    take(Field::Name, start(spec.name(), MAX_NAME));
+    take(Field::Namespace, start(spec.namespace(), MAX_NAME));
     if let Some(title) = &spec.title {
-        take(Field::Title, cut(title, MAX_NAME));
+        take(Field::Title, start(title, MAX_NAME));
     }
     for tag in spec.tags.iter().take(MAX_TAGS) {
-        take(Field::Tags, cut(tag, MAX_NAME));
+        take(Field::Tags, start(tag, MAX_NAME));
     }
     if let Binding::Http(http) = &spec.binding {
         for segment in segments(&http.path) {
             take(Field::Path, segment);
         }
         if let Some(server) = &http.server {
-            take(Field::Namespace, host(cut(server, MAX_NAME)));
+            take(Field::Namespace, host(start(server, MAX_NAME)));
         }
     }
-    let description = without_tags(cut(&spec.description, MAX_TEXT));
+    let description = without_tags(start(&spec.description, MAX_TEXT));
     let description = description.as_ref();
     let lead = lead(description);
     if spec.title.is_none() {
         // Tools of MCP servers have no other.
-        take(Field::Title, cut(lead, MAX_LEAD / 2));
+        take(Field::Title, start(lead, MAX_LEAD / 2));
     }
     take(Field::Lead, lead);
     take(Field::Description, description.get(lead.len()..).unwrap_or_default());
@@ -159,7 +160,7 @@ fn without_tags(text: &str) -> Cow<'_, str> {
 
 /// The segments of a path that are no parameters.
 pub(super) fn segments(path: &str) -> impl Iterator<Item = &str> {
-    cut(path, MAX_NAME).split('/').filter(|segment| !segment.is_empty() && !segment.starts_with('{'))
+    start(path, MAX_NAME).split('/').filter(|segment| !segment.is_empty() && !segment.starts_with('{'))
 }
 
 /// A host's name without its last part: `api.stripe` of `https://api.stripe.com/v1`.
@@ -174,11 +175,7 @@ fn host(url: &str) -> &str {
 
 /// The first sentence or paragraph.
 fn lead(text: &str) -> &str {
-    let text = cut(text, MAX_LEAD);
+    let text = start(text, MAX_LEAD);
     let ends = [text.find(". "), text.find(".\n"), text.find("\n\n")];
     ends.into_iter().flatten().min().and_then(|end| text.get(..end)).unwrap_or(text)
-}
-
-pub(super) fn cut(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use frostem::{Algorithm, Stemmer};
 
-/// The longest indexed word, in bytes: longer ones are hashes, keys and other things that are not searched for.
+/// The longest indexed word, in characters: longer ones are hashes, keys and other things that are not searched for.
 const LONGEST: usize = 40;
 
 /// Calls `each` with every word of a text, in lower case: `list_PRs_v2` is `list`, `prs` and `v2`.
 ///
 /// Words end where case, `_` and the like end them. What case splits comes as a whole first, with `true`: `GitHub` is
-/// `github`, `git` and `hub`. Digits stay with their letters (`oauth2`, `k8s`). The letters before them are a word, too,
-/// if there are three or more. Tags of HTML and URLs are left out.
+/// `github`, `git` and `hub`. Scripts without spaces do not show where a word ends: there each two characters that follow
+/// one another are a word, so that a part of a sentence is found. Digits stay with their letters (`oauth2`, `k8s`). The
+/// letters before them are a word, too, if there are three or more. Tags of HTML and URLs are left out.
 pub(super) fn words(text: &str, mut each: impl FnMut(&str, bool)) {
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_alphanumeric() || c == '<') {
@@ -26,7 +27,7 @@ pub(super) fn words(text: &str, mut each: impl FnMut(&str, bool)) {
             "" => after.strip_prefix('<').unwrap_or(after),
             "http" | "https" if after.starts_with("://") => after.trim_start_matches(|c| !ends_url(c)),
             _ => {
-                cased(run, &mut each);
+                scripts(run, &mut each);
                 after
             }
         };
@@ -46,6 +47,48 @@ fn markup(text: &str) -> Option<&str> {
     }
     let end = inner.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
     inner.get(end + 1..)
+}
+
+/// True for a character of a script without spaces between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer.
+fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3005}'..='\u{3007}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{ff66}'..='\u{ff9f}'
+            | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Splits letters and digits where a script without spaces begins and ends.
+fn scripts(run: &str, each: &mut impl FnMut(&str, bool)) {
+    let mut rest = run;
+    while let Some(first) = rest.chars().next() {
+        let is_pairs = is_unspaced(first);
+        let end = rest.find(|c: char| is_unspaced(c) != is_pairs).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        if is_pairs {
+            pairs(part, each);
+        } else {
+            cased(part, each);
+        }
+        rest = after;
+    }
+}
+
+/// Each two characters that follow one another, or the only one.
+fn pairs(part: &str, each: &mut impl FnMut(&str, bool)) {
+    let mut ends = part.char_indices().map(|(at, c)| at + c.len_utf8()).skip(1).peekable();
+    if ends.peek().is_none() {
+        each(part, false);
+    }
+    for ((start, _), end) in part.char_indices().zip(ends) {
+        each(part.get(start..end).unwrap_or_default(), false);
+    }
 }
 
 /// Splits letters and digits where their case says that a word begins: `getHTTPServer`.
@@ -75,7 +118,7 @@ fn cased(run: &str, each: &mut impl FnMut(&str, bool)) {
 }
 
 fn word(word: &str, is_whole: bool, each: &mut impl FnMut(&str, bool)) {
-    if word.is_empty() || word.len() > LONGEST {
+    if word.is_empty() || word.len() > LONGEST && word.chars().count() > LONGEST {
         return;
     }
     let lower = word.to_lowercase();
@@ -212,6 +255,9 @@ mod tests {
             ("see https://example.com/a_b?c=d (or [this](http://x.y)) now", &["see", "or", "this", "now"]),
             ("a < b, c <1>", &["a", "b", "c", "1"]),
             ("caf\u{e9} \u{4f60}\u{597d}\u{0}\u{1b}[1m", &["caf\u{e9}", "\u{4f60}\u{597d}", "1m"]),
+            ("注文を作成する", &["注文", "文を", "を作", "作成", "成す", "する"]),
+            ("API一覧v2", &["api", "一覧", "v2"]),
+            ("税", &["税"]),
             ("", &[]),
             ("<<<<<", &[]),
         ];
@@ -219,6 +265,9 @@ mod tests {
             assert_eq!(split(text), *wanted, "{text}");
         }
         assert!(split(&"x".repeat(41)).is_empty());
+        // As many letters of another alphabet are as long.
+        assert_eq!(split(&"ж".repeat(40)), ["ж".repeat(40)]);
+        assert!(split(&"ж".repeat(41)).is_empty());
     }
 
     #[test]

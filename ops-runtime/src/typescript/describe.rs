@@ -7,7 +7,7 @@ use super::print::{Place, Printer};
 use super::scope::{Scope, Side};
 use super::text;
 use super::tree::Type;
-use crate::{Binding, HttpBody, OperationKind, OperationSpec};
+use crate::{Binding, HttpBody, McpOutput, OperationKind, OperationSpec};
 
 /// A short description has so many bytes at most, where what is required leaves room.
 const SHORT: usize = 2_350;
@@ -41,7 +41,10 @@ impl<'a> Function<'a> {
             Some(_) => Side::Parts,
         };
         let input = scope.type_of(self.input.0.value(), self.input.1, side);
-        let output = scope.type_of(self.output.0.value(), self.output.1, Side::Output);
+        let output = match self.has_unknown_output() {
+            true => Type::Unknown,
+            false => scope.type_of(self.output.0.value(), self.output.1, Side::Output),
+        };
         let is_input_optional = !scope.is_demanding(&input, 0);
         Types { input, output, is_input_optional }
     }
@@ -70,6 +73,12 @@ impl<'a> Function<'a> {
             printer.type_(scope, &types.output, place);
         }
         printer.out.push_str(">;");
+    }
+
+    /// True for a tool without an output schema: it gives content blocks, or any value if its server sends structured
+    /// content all the same.
+    fn has_unknown_output(&self) -> bool {
+        self.spec.mcp().is_some_and(|mcp| mcp.output == McpOutput::Content)
     }
 
     /// True if there is nothing to give: no property at all, or, by HTTP, none that has a place.
@@ -111,6 +120,12 @@ impl<'a> Function<'a> {
         if spec.kind == OperationKind::Subscription {
             lines.push("A stream: gives its first items as a list. One that failed is `{ error }`.".to_owned());
         }
+        if self.has_unknown_output() {
+            lines.push(
+                "Gives content blocks, such as `[{ type: \"text\", text }]`, or any other value: see what comes."
+                    .to_owned(),
+            );
+        }
         if spec.deprecated {
             lines.push("@deprecated".to_owned());
         }
@@ -147,7 +162,11 @@ pub(super) fn describe(spec: &OperationSpec, detail: Detail, names: &Names) -> S
         let mut head = Printer::new(policy);
         let mut doc = function.doc(policy.operation, &mut head);
         if head.is_cut || body.is_cut {
-            doc.push("Cut: to describe it with the detail \"whole\" gives all of it.".to_owned());
+            let told = match detail {
+                Detail::Short => "Cut: to describe it with the detail \"whole\" gives all of it.",
+                Detail::Whole => "Cut: it is too large to be shown whole.",
+            };
+            doc.push(told.to_owned());
         }
         head.comment(&doc, 2);
         format!("declare namespace ops.{} {{{}{}\n}}\n", name.namespace, head.out, body.out)

@@ -55,14 +55,16 @@ pub(super) struct Policy {
     /// What is written of objects that callers may give, and of those that they get.
     pub(super) given: Extent,
     pub(super) got: Extent,
-    /// How many values of an enum are written.
+    /// How many values of an enum are written, and how many of one that has more.
     pub(super) values: usize,
+    pub(super) first: usize,
     /// No further named type is written beyond so many bytes, but for what callers must give.
     pub(super) size: usize,
 }
 
-/// The most of an enum's values, and the bytes beyond which no further type is written.
+/// The most of an enum's values, a few of them as examples, and the bytes beyond which no further type is written.
 const MAX_VALUES: usize = 1_000;
+const EXAMPLES: usize = 8;
 const MAX_SIZE: usize = 256 * 1024;
 
 impl Policy {
@@ -77,13 +79,14 @@ impl Policy {
             given: Extent { depth: usize::MAX, properties: usize::MAX },
             got: Extent { depth: usize::MAX, properties: usize::MAX },
             values: MAX_VALUES,
+            first: MAX_VALUES,
             size: MAX_SIZE,
         }
     }
 
     /// Everything, of any size.
     pub(super) fn declarations() -> Self {
-        Self { size: usize::MAX, ..Self::whole() }
+        Self { first: EXAMPLES, size: usize::MAX, ..Self::whole() }
     }
 
     /// Short forms, each shorter than the one before. What callers may give stays longer than what they get.
@@ -100,6 +103,7 @@ impl Policy {
             given: extent(6, 200),
             got: extent(6, 200),
             values: 50,
+            first: EXAMPLES,
             // What is longer is written anew by the next.
             size: 4 * 1024,
         };

@@ -148,7 +148,7 @@ impl<'p> Printer<'p> {
                 bases.push(base);
             }
             if let Type::Literal(text) = member
-                && shown.len() < self.policy.values.min(8)
+                && shown.len() < self.policy.first.min(self.policy.values)
             {
                 shown.push(text::comment(text));
             }

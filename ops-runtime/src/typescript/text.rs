@@ -64,17 +64,26 @@ pub(super) fn lines(text: &str) -> Vec<String> {
 
 /// One line of foreign text for a comment.
 pub(super) fn comment(line: &str) -> String {
+    let line = line.trim_end();
     let mut out = String::with_capacity(line.len());
-    for c in line.trim_end().chars() {
+    for (at, c) in line.char_indices() {
         match c {
-            '/' if out.ends_with('*') => out.push_str("\\/"),
+            '/' if out.ends_with('*') || out.ends_with('<') && names_script(line, at + 1) => out.push_str("\\/"),
+            // It would begin a comment of HTML, in which a script ends elsewhere.
+            '!' if out.ends_with('<') => out.push_str("\\!"),
             '@' if out.trim_start().is_empty() => out.push_str("\\@"),
             '\t' => out.push(' '),
             c if crate::model::text::is_control(c) => out.push(' '),
             c => out.push(c),
         }
     }
-    out.replace("</script", "<\\/script")
+    out
+}
+
+/// True if the name of the tag `script` stands there: HTML does not care for case.
+fn names_script(line: &str, at: usize) -> bool {
+    let name = line.get(at..).and_then(|rest| rest.get(.."script".len()));
+    name.is_some_and(|name| name.eq_ignore_ascii_case("script"))
 }
 
 /// The first sentences of a text in one line: as many as asked for, if they fit into so many characters. The first is cut if
@@ -135,6 +144,7 @@ mod tests {
         assert_eq!(property(""), "\"\"");
         assert_eq!(lines("a */ b\n\n\n@evil\n</script>\u{2028}x\n\n"), ["a *\\/ b", "", "\\@evil", "<\\/script> x"]);
         assert_eq!(comment("**/"), "**\\/");
+        assert_eq!(comment("</SCRIPT><script></p> <!-- a<b"), "<\\/SCRIPT><script></p> <\\!-- a<b");
         assert_eq!(
             constant(&json!({ "a b": [1, "x", null, -2.5], "c": {} })),
             r#"{ "a b": [1, "x", null, -2.5]; c: { [key: string]: never } }"#

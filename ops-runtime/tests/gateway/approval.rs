@@ -2,8 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use ops_runtime::access::CallPolicy;
@@ -12,12 +12,12 @@ use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::gateway::{AuditEntry, AuditLog, AuditOptions, CallerLimits, Gateway, Tools};
 use ops_runtime::http::{HttpClient, HttpConfig};
 use ops_runtime::mcp::McpPeer;
-use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::spec::{ErrorDefinition, OperationSpec, Schema};
 use ops_runtime::{CallError, Context, Registry};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};
-use crate::fixture::{Shop, owner, text};
+use crate::fixture::{Shop, owner, text, texts};
 
 fn rename() -> Value {
     json!({ "id": "shop.renamePet", "input": { "petId": 7, "name": "Max" } })
@@ -117,6 +117,38 @@ async fn an_answer_asks_where_the_client_cannot() {
     // Once.
     assert!(refused(text(&client.call("call", agreed).await)));
     assert_eq!(shop.renamed(), 1);
+}
+
+/// An operation may have an error of the code by which the gateway says that a call needs approval.
+#[tokio::test]
+async fn an_error_of_an_operation_is_no_question() {
+    static PAY: OperationSpec =
+        OperationSpec::mutation("bank.pay").with_errors(const { &[ErrorDefinition::new("APPROVAL_NEEDED")] });
+    for policy in [CallPolicy::new().with_allow("*"), CallPolicy::new()] {
+        let (shop, paid) = (Shop::new(), Arc::new(AtomicUsize::new(0)));
+        let counted = paid.clone();
+        let pay = move |_: Value, _: Context| {
+            counted.fetch_add(1, SeqCst);
+            async {
+                let error = CallError::new("APPROVAL_NEEDED", "a manager has to sign");
+                Err::<Value, _>(error.with_details(json!({ "request": 17 })))
+            }
+        };
+        shop.registry.register(Registration::new(&PAY, Handler::dynamic(pay))).unwrap();
+        let gateway = shop.gateway().with_policy(policy).build().await.unwrap();
+        let mut client = owner(&gateway).await;
+        let mut answer = client.call("call", json!({ "id": "bank.pay" })).await;
+        let key = texts(&answer)[0].split_once("\"approval\": \"").map(|(_, rest)| {
+            let (key, _) = rest.split_once('"').unwrap();
+            key.to_owned()
+        });
+        if let Some(key) = key {
+            assert_eq!(paid.load(SeqCst), 0);
+            answer = client.call("call", json!({ "id": "bank.pay", "approval": key })).await;
+        }
+        assert_eq!(texts(&answer), ["APPROVAL_NEEDED: a manager has to sign", r#"{"request":17}"#], "{answer}");
+        assert_eq!((&answer["isError"], paid.load(SeqCst)), (&json!(true), 1), "{answer}");
+    }
 }
 
 #[tokio::test]

@@ -4,12 +4,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use ops_runtime::access::Identity;
-use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, PayloadStream, Registration};
 use ops_runtime::gateway::{AuditEntry, AuditLog, AuditOptions, CallerLimits, Gateway, Tools};
+use ops_runtime::mcp::McpServerOptions;
+use ops_runtime::registry::CancelToken;
 use ops_runtime::spec::{ErrorDefinition, OperationSpec, Schema};
 use ops_runtime::{CallError, CallOptions, Context, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::client::{Client, REVISIONS};
 use crate::fixture::{Shop, owner, text};
@@ -102,6 +106,103 @@ impl Endpoint for Gives {
     }
 }
 
+/// A feed of these items, each as the text that came.
+struct Feed(&'static [Result<&'static str, &'static str>]);
+
+impl Endpoint for Feed {
+    fn call(
+        &self,
+        _: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        Box::pin(async { Err(CallError::execution("it is a feed")) })
+    }
+
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        let id = spec.id.clone();
+        let items = self.0.iter().map(move |item| match *item {
+            Ok(text) => Ok(ResponseEnvelope::local(Payload::Json(Bytes::from_static(text.as_bytes())), id.clone())),
+            Err(code) => Err(CallError::new(code, "it failed")),
+        });
+        let items: PayloadStream = Box::pin(futures_util::stream::iter(items));
+        Box::pin(async move { Ok(items) })
+    }
+}
+
+#[tokio::test]
+async fn the_outcome_of_a_subscription_is_that_of_its_last_item() {
+    static FEED: OperationSpec = OperationSpec::subscription("shop.feed");
+    let cases: [(&'static [_], &str); 7] = [
+        (&[Ok("1"), Ok("2")], "ok"),
+        (&[], "ok"),
+        (&[Ok("1"), Err("GONE")], "GONE"),
+        (&[Ok("1"), Err("GONE"), Ok("2")], "ok"),
+        // The model gets the error of the first one.
+        (&[Err("GONE"), Ok("2")], "GONE"),
+        (&[Ok("{nonsense")], "VALIDATION_ERROR"),
+        (&[Ok("1"), Ok("{nonsense")], "VALIDATION_ERROR"),
+    ];
+    for (items, outcome) in cases {
+        let (shop, kept) = (Shop::new(), Kept::default());
+        shop.registry.register(Registration::new(&FEED, Handler::endpoint(Feed(items)))).unwrap();
+        let gateway = shop.gateway().with_audit(kept.log()).build().await.unwrap();
+        owner(&gateway).await.call("call", json!({ "id": "shop.feed" })).await;
+        assert_eq!(kept.outcomes(&gateway).await, [format!("shop.feed {outcome}")], "{items:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_whose_reader_leaves_is_ok() {
+    static SILENT: OperationSpec = OperationSpec::subscription("shop.silent");
+    static ENDLESS: OperationSpec = OperationSpec::subscription("shop.endless");
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let silent = |_, _| async { Ok(futures_util::stream::pending()) };
+    let endless = |_, _| async { Ok(futures_util::stream::repeat_with(|| Ok(json!(1)))) };
+    shop.registry.register(Registration::new(&SILENT, Handler::dynamic_stream(silent))).unwrap();
+    shop.registry.register(Registration::new(&ENDLESS, Handler::dynamic_stream(endless))).unwrap();
+    let gateway = shop.gateway().with_audit(kept.log()).build().await.unwrap();
+    drop(gateway.registry().stream("shop.silent", json!({})).await.unwrap());
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.silent ok"]);
+    let mut items = gateway.registry().stream("shop.endless", json!({})).await.unwrap();
+    assert_eq!(items.next().await.unwrap().unwrap().data, 1);
+    assert_eq!(kept.outcomes(&gateway).await, [""; 0]);
+    drop(items);
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.endless ok"]);
+}
+
+#[tokio::test]
+async fn a_subscription_that_its_deadline_or_its_token_ends_is_not_ok() {
+    static ONE: OperationSpec = OperationSpec::subscription("shop.one");
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let one = |_, _| async { Ok(futures_util::stream::iter([Ok(json!(1))]).chain(futures_util::stream::pending())) };
+    shop.registry.register(Registration::new(&ONE, Handler::dynamic_stream(one))).unwrap();
+    let soon = Duration::from_millis(50);
+    let gateway = shop.gateway().with_audit(kept.log()).build().await.unwrap();
+    let cancel = CancelToken::new();
+    for (options, code) in [
+        (CallOptions::new().with_timeout(soon), "TIMEOUT"),
+        (CallOptions::new().with_cancel(cancel.clone()), "ABORTED"),
+    ] {
+        let mut items = gateway.registry().stream_with("shop.one", json!({}), options).await.unwrap();
+        assert_eq!(items.next().await.unwrap().unwrap().data, 1);
+        if code == "ABORTED" {
+            cancel.cancel();
+        }
+        assert_eq!(items.next().await.unwrap().unwrap_err().code().as_str(), code);
+        assert_eq!(kept.outcomes(&gateway).await, [format!("shop.one {code}")]);
+    }
+    let server = McpServerOptions::default().with_timeout(soon);
+    let gateway = shop.gateway().with_options(server).with_audit(kept.log()).build().await.unwrap();
+    owner(&gateway).await.call("call", json!({ "id": "shop.one" })).await;
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.one TIMEOUT"]);
+}
+
 static COUNT: OperationSpec = OperationSpec::query("shop.count")
     .with_output(Schema::text(r#"{"type":"object","required":["pets"],"properties":{"pets":{"type":"integer"}}}"#));
 
@@ -184,6 +285,12 @@ async fn a_call_that_is_refused_over_http_is_told() {
     }
 }
 
+/// The key of a program that waits, and that of the first of its calls.
+fn keys(waits: &str) -> (String, String) {
+    let part = |before: &str, after: char| waits.split_once(before).unwrap().1.split(after).next().unwrap().to_owned();
+    (part("\"resume\": \"", '"'), part("(key ", ')'))
+}
+
 #[tokio::test]
 async fn a_call_of_a_program_that_is_not_agreed_to_is_told() {
     let (shop, kept) = (Shop::new(), Kept::default());
@@ -202,9 +309,7 @@ async fn a_call_of_a_program_that_is_not_agreed_to_is_told() {
     let mut client = owner(&gateway).await;
     let waits = client.call("execute", json!({ "code": code })).await;
     assert_eq!(told().await, ["APPROVAL_NEEDED asked"]);
-    let part =
-        |before: &str, after: char| text(&waits).split_once(before).unwrap().1.split(after).next().unwrap().to_owned();
-    let (key, ask) = (part("\"resume\": \"", '"'), part("(key ", ')'));
+    let (key, ask) = keys(text(&waits));
     client.call("execute", json!({ "code": code, "resume": key, "decline": [ask] })).await;
     assert_eq!(told().await, ["ACCESS_DENIED denied"]);
     // The client asks its user.
@@ -232,6 +337,49 @@ async fn a_call_of_a_program_that_is_not_agreed_to_is_told() {
     params["requestState"] = asked["requestState"].clone();
     client.request("tools/call", params).await;
     assert_eq!(told().await, ["ACCESS_DENIED denied"]);
+}
+
+#[tokio::test]
+async fn a_refusal_that_no_program_has_taken_is_not_told() {
+    let (shop, kept) = (Shop::new(), Kept::default());
+    let gateway = shop.gateway().with_tools(Tools::Code).with_audit(kept.log()).build().await.unwrap();
+    let code = "await ops.shop.renamePet({ petId: 7, name: 'Max' })";
+    let mut client = owner(&gateway).await;
+    let waits = client.call("execute", json!({ "code": code })).await;
+    let (key, ask) = keys(text(&waits));
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.renamePet APPROVAL_NEEDED"]);
+    let other = json!({ "code": format!("{code};"), "resume": key, "decline": [ask] });
+    let differs = client.call("execute", other).await;
+    assert!(text(&differs).contains("It still waits"), "{differs}");
+    assert_eq!(kept.outcomes(&gateway).await, [""; 0]);
+    client.call("execute", json!({ "code": code, "resume": key, "approve": [ask] })).await;
+    assert_eq!((kept.outcomes(&gateway).await, shop.renamed()), (vec!["shop.renamePet ok".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_once_even_if_its_program_is_aborted() {
+    static HANG: OperationSpec = OperationSpec::query("shop.hang");
+    let (shop, kept, begun) = (Shop::new(), Kept::default(), Arc::new(Notify::new()));
+    let begins = begun.clone();
+    let hang = move |_, _| {
+        begins.notify_one();
+        futures_util::future::pending::<Result<Value, CallError>>()
+    };
+    shop.registry.register(Registration::new(&HANG, Handler::dynamic(hang))).unwrap();
+    let gateway = shop.gateway().with_tools(Tools::Code).with_audit(kept.log()).build().await.unwrap();
+    let tools = gateway.tools();
+    let code = "try { await ops.shop.renamePet({ petId: 7, name: 'Max' }) } catch { await ops.shop.hang() }";
+    let waits = tools.call("gateway.execute", json!({ "code": code })).await.unwrap();
+    let (key, ask) = keys(waits.meta.as_mcp().unwrap().content[0].as_text().unwrap());
+    assert_eq!(kept.outcomes(&gateway).await, ["shop.renamePet APPROVAL_NEEDED"]);
+    for outcomes in [&["shop.renamePet ACCESS_DENIED", "shop.hang ABORTED"][..], &["shop.hang ABORTED"]] {
+        let input = json!({ "code": code, "resume": key, "decline": [ask] });
+        tokio::select! {
+            ended = tools.call("gateway.execute", input) => panic!("{ended:?}"),
+            () = begun.notified() => {}
+        }
+        assert_eq!(kept.outcomes(&gateway).await, outcomes);
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use ops_runtime::access::Identity;
-use ops_runtime::gateway::{CallerLimits, Rate};
+use ops_runtime::gateway::{CallerLimits, Rate, Tools};
 use ops_runtime::mcp::McpService;
 use serde_json::{Value, json};
 use tower_service::Service;
@@ -43,6 +43,24 @@ async fn a_caller_has_limits() {
     for (tool, arguments) in [("search", json!({ "query": "pet" })), ("describe", json!({ "id": "shop.showPet" }))] {
         let refused = client.call(tool, arguments).await;
         assert!(refused["isError"] == true && texts(&refused)[0].contains("TOO_MANY_REQUESTS"), "{tool}: {refused}");
+    }
+}
+
+/// A kept result may be large, and each part of it is looked for from its start.
+#[tokio::test]
+async fn reading_on_has_limits() {
+    let limits = CallerLimits::new().with_rate(Rate::new(2, Duration::from_secs(60)));
+    for tools in [Tools::Search, Tools::Code] {
+        let gateway = Shop::new().gateway().with_tools(tools).with_limits(limits.clone()).build().await.unwrap();
+        let mut client = owner(&gateway).await;
+        let (tool, arguments) = match tools {
+            Tools::Code => ("execute", json!({ "read": { "cursor": "x" } })),
+            _ => ("call", json!({ "id": "results.read", "input": { "cursor": "x" } })),
+        };
+        for told in ["VALIDATION_ERROR", "VALIDATION_ERROR", "TOO_MANY_REQUESTS"] {
+            let result = client.call(tool, arguments.clone()).await;
+            assert!(texts(&result)[0].contains(told), "{tool}: {told}: {result}");
+        }
     }
 }
 

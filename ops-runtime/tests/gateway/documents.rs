@@ -116,6 +116,41 @@ async fn the_tools_of_a_mock_server_are_listed_and_not_called() {
 }
 
 #[tokio::test]
+async fn a_server_has_the_namespace_of_no_other() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/faulty.py");
+    let server = || McpServerConfig::stdio("python3", ["-S", script]);
+    let shop = document("Shop", None).await;
+    let servers = McpConfig::new()
+        .with_server("my.shop", server())
+        .with_server("tools.a", server())
+        .with_server("tools_a", server())
+        .with_server("other", server().with_namespace("TOOLS_A"));
+    let gateway = Gateway::builder()
+        .with_document(&shop, HttpConfig::new().with_namespace("my_shop"))
+        .with_mcp_servers(servers)
+        .with_tools(Tools::Search);
+    let gateway = gateway.build().await.unwrap();
+    let told = |namespace: &str, owner: &str| {
+        format!(
+            "its namespace `{namespace}` is also that of {owner}, and rules for one would hold for both: give one another name"
+        )
+    };
+    let failures: Vec<_> =
+        gateway.failures().iter().map(|(name, error)| (name.as_str(), error.message().to_owned())).collect();
+    assert_eq!(
+        failures,
+        [
+            ("my.shop", told("my_shop", &format!("the document `{shop}`"))),
+            ("tools.a", told("tools_a", "the server `other`")),
+            ("tools_a", told("tools_a", "the server `other`")),
+        ]
+    );
+    let specs = gateway.registry().list();
+    assert_eq!(specs.iter().filter(|spec| spec.namespace() == "my_shop").count(), 1);
+    assert!(specs.iter().all(|spec| ["my_shop", "TOOLS_A"].contains(&spec.namespace())));
+}
+
+#[tokio::test]
 async fn a_call_of_a_tool_in_a_snapshot_says_what_to_configure() {
     let snapshot = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/mcp/tools/warehouse.json");
     let gateway = Gateway::builder().with_document(snapshot, HttpConfig::new()).with_tools(Tools::Search);

@@ -6,7 +6,7 @@ use ops_runtime::envelope::McpMeta;
 use ops_runtime::gateway::ResultLimits;
 #[cfg(feature = "program")]
 use ops_runtime::gateway::Tools;
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{OperationSpec, Schema};
 use ops_runtime::{CallError, ResponseEnvelope};
 use serde_json::{Value, json};
 
@@ -136,6 +136,136 @@ async fn reading_on_takes_its_input_as_a_text_too() {
     arguments["input"] = json!(arguments["input"].to_string());
     let read = client.call("call", arguments).await;
     assert_eq!((&read["isError"], texts(&read)[0]), (&json!(false), texts(&wanted)[0]), "{read}");
+}
+
+#[tokio::test]
+async fn an_operation_may_have_the_id_of_reading_on() {
+    static READ: OperationSpec = OperationSpec::query("results.read")
+        .with_input(Schema::text(r#"{"type":"object","properties":{"cursor":{"type":["string","null"]}}}"#));
+    let shop = Shop::new();
+    let read = |input: Value, _| async move { Ok(json!({ "page": input["cursor"] })) };
+    shop.registry.register(Registration::new(&READ, Handler::dynamic(read))).unwrap();
+    let gateway = shop.gateway().with_results(ResultLimits::new().with_max_shown(8_000)).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for cursor in [json!("2"), json!(null), json!(format!("{}.0", "0".repeat(32)))] {
+        for input in [json!({ "cursor": cursor }), json!(json!({ "cursor": cursor }).to_string())] {
+            let called = client.call("call", json!({ "id": "results.read", "input": input })).await;
+            assert_eq!(texts(&called), [json!({ "page": cursor }).to_string()], "{input}: {called}");
+        }
+    }
+    // The gateway's own cursors are still its own.
+    let listed = client.call("call", json!({ "id": "shop.listPets" })).await;
+    let next = client.call("call", read_on(texts(&listed)[1]).unwrap()).await;
+    assert!(texts(&next)[0].starts_with(r#"[{"id":"#), "{next}");
+}
+
+/// What a model is shown of these content blocks, with 8,000 bytes for a result.
+async fn result_of(content: Value) -> Value {
+    static BLOCKS: OperationSpec = OperationSpec::query("shop.blocks");
+    let content: Vec<ContentBlock> = serde_json::from_value(content).unwrap();
+    let answer = move |_, _| {
+        let content = content.clone();
+        async move {
+            let envelope = ResponseEnvelope::mcp(json!(null), McpMeta::new(false, content));
+            Ok(serde_json::to_value(envelope).unwrap())
+        }
+    };
+    let shop = Shop::new();
+    shop.registry.register(Registration::new(&BLOCKS, Handler::dynamic(answer))).unwrap();
+    let gateway = shop.gateway().with_results(ResultLimits::new().with_max_shown(8_000)).build().await.unwrap();
+    owner(&gateway).await.call("call", json!({ "id": "shop.blocks" })).await
+}
+
+#[tokio::test]
+async fn a_file_is_shown_with_its_whole_uri_or_not_at_all() {
+    let file = |uri: &str, more: &str| {
+        let resource = json!({ "uri": uri, "mimeType": "image/png", "blob": "aGk=", "_meta": { "more": more } });
+        json!({ "type": "resource", "resource": resource })
+    };
+    let (uri, long) = (format!("https://files.test/{}", "x".repeat(300)), "x".repeat(9_000));
+    let bare = json!({ "type": "resource", "resource": { "uri": uri, "mimeType": "image/png", "blob": "aGk=" } });
+    let not_shown = json!({ "type": "text", "text": "And 1 more images, sounds or files, which are not shown." });
+    for (content, shown) in [
+        // The text alone is cut.
+        (vec![json!({ "type": "text", "text": "x".repeat(40_000) }), file(&uri, "few")], vec![file(&uri, "few")]),
+        (vec![file(&uri, &long)], vec![bare.clone()]),
+        (vec![file(&long, "few"), file(&uri, "few")], vec![bare, not_shown]),
+    ] {
+        let result = result_of(json!(content)).await;
+        let blocks = result["content"].as_array().unwrap();
+        assert_eq!(blocks[blocks.len() - shown.len()..], shown, "{result}");
+    }
+}
+
+/// Servers and documents say more than texts.
+#[tokio::test]
+async fn whatever_a_model_is_shown_has_the_room_of_a_result() {
+    let long = "x".repeat(100_000);
+    let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
+    let cases = [
+        (json!([{ "type": "resource_link", "uri": "file:///a", "name": "a", "description": long }]), None),
+        (
+            json!([{ "type": "text", "text": "hi", "_meta": { "more": long } }]),
+            Some(json!([{ "type": "text", "text": "hi" }])),
+        ),
+        (
+            json!([{ "type": "image", "data": "aGk=", "mimeType": "image/png", "_meta": { "more": long } }]),
+            Some(json!([image])),
+        ),
+        (
+            json!(vec![image.clone(); 22]),
+            Some({
+                let mut shown = vec![image.clone(); 20];
+                shown.push(
+                    json!({ "type": "text", "text": "And 2 more images, sounds or files, which are not shown." }),
+                );
+                json!(shown)
+            }),
+        ),
+    ];
+    for (given, shown) in cases {
+        let result = result_of(given).await;
+        match shown {
+            Some(shown) => assert_eq!(result["content"], shown),
+            None => {
+                let parts = texts(&result);
+                assert!(parts[0].contains("file:///a") && parts[0].len() <= 8_000, "{} bytes", parts[0].len());
+                assert!(read_on(parts[1]).is_some(), "{}", parts[1]);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn long_errors_and_descriptions_are_read_in_parts() {
+    static BREAK: OperationSpec = OperationSpec::query("shop.break");
+    let names: Vec<String> = (0..2_000).map(|n| format!("property{n}")).collect();
+    let properties: serde_json::Map<String, Value> =
+        names.iter().map(|name| (name.clone(), json!({ "type": "string" }))).collect();
+    let mut wide = OperationSpec::query("shop.wide");
+    wide.input = json!({ "type": "object", "required": names, "properties": properties }).into();
+    let shop = Shop::new();
+    let broken = |_, _| async { Err::<Value, _>(CallError::new("BROKEN", "x".repeat(100_000))) };
+    let handlers = [
+        Registration::new(&BREAK, Handler::dynamic(broken)),
+        Registration::new(wide, Handler::dynamic(|_, _| async { Ok(json!(1)) })),
+    ];
+    shop.registry.register_all(handlers).unwrap();
+    let gateway = shop.gateway().with_results(ResultLimits::new().with_max_shown(8_000)).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (tool, arguments, start, is_error) in [
+        ("call", json!({ "id": "shop.break" }), "BROKEN: xxx", true),
+        ("call", json!({ "id": "shop.wide" }), "VALIDATION_ERROR: ", true),
+        ("describe", json!({ "id": "shop.wide" }), "declare namespace ops.shop {", false),
+        ("describe", json!({ "id": "shop.wide", "detail": "whole" }), "declare namespace ops.shop {", false),
+    ] {
+        let result = client.call(tool, arguments.clone()).await;
+        let parts = texts(&result);
+        assert!(parts[0].starts_with(start) && result["isError"] == is_error, "{arguments}: {}", parts[0]);
+        assert!(parts.iter().map(|part| part.len()).sum::<usize>() < 9_000, "{arguments}: {} bytes", parts[0].len());
+        let next = client.call("call", read_on(parts[1]).unwrap()).await;
+        assert_eq!(next["isError"], false, "{arguments}: {next}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use ops_runtime::access::CallPolicy;
 use ops_runtime::adapter::{Handler, Registration, Reply};
-use ops_runtime::gateway::{AuditLog, AuditOptions, Tools};
+use ops_runtime::gateway::{AuditLog, AuditOptions, GatewayBuilder, Tools};
 use ops_runtime::spec::{OperationSpec, Schema};
 use ops_runtime::{Call, Operation};
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,20 @@ async fn few_operations_are_tools_of_their_own() {
 }
 
 #[tokio::test]
+async fn only_the_namespaces_that_are_asked_for_are_shown() {
+    let listed = async |builder: GatewayBuilder| {
+        let gateway = builder.build().await.unwrap();
+        let mut ids: Vec<_> = gateway.registry().list().iter().map(|spec| spec.id.to_string()).collect();
+        ids.sort();
+        ids
+    };
+    let shop = Shop::new();
+    assert_eq!(listed(shop.gateway().with_namespaces(["books"])).await, ["books.total"]);
+    let both = shop.gateway().with_namespaces(["books", "shop"]).read_only();
+    assert_eq!(listed(both).await, ["books.total", "shop.listPets", "shop.showPet"]);
+}
+
+#[tokio::test]
 async fn what_is_not_as_described_is_shown_as_it_came() {
     static ORDER: OperationSpec = OperationSpec::mutation("shop.order").with_output(Schema::text(
         r#"{"type":"object","required":["id","state"],"properties":{"id":{"type":"integer"},"state":{"enum":["a","b"]}}}"#,
@@ -288,6 +302,50 @@ async fn no_argument_of_a_model_is_passed_over() {
         // Who is no model may be newer than the operation.
         let newer = gateway.registry().call("shop.find", json!({ "words": "red", "limt": 3 })).await.unwrap();
         assert_eq!(newer.data, 100);
+    }
+}
+
+#[tokio::test]
+async fn no_argument_of_a_program_is_passed_over() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let (search, describe) =
+        ("`search` takes a text, and a limit from 1", "`describe` takes an id, and 'short' or 'whole'");
+    let one = "`ops.shop.showPet` takes one input";
+    let rex = r#"[{"id":7,"name":"Rex"}]"#;
+    let each = |all: &str| {
+        format!(
+            "const made = []; {all}.forEach((..._) => made.push(ops.shop.showPet(..._))); return await Promise.all(made)"
+        )
+    };
+    let (of_set, of_map) = (each("new Set([{ petId: 7 }])"), each("new Map([['a', { petId: 7 }]])"));
+    for (code, told) in [
+        ("search({ query: 'pets' })", search),
+        ("search()", search),
+        ("search('pets', { limit: 1 })", search),
+        ("search('pets', 2.7)", search),
+        ("search('pets', 0)", search),
+        ("search('pets', 1, 2)", search),
+        ("describe('shop.showPet', 'whol')", describe),
+        ("describe('shop.showPet', { detail: 'whole' })", describe),
+        ("ops.shop.showPet({ petId: 7 }, { limit: 3 })", one),
+        ("ops.shop.showPet({ petId: 7 }, -1)", one),
+        ("ops.shop.showPet({ petId: 7 }, 0, 'text')", one),
+        ("ops.shop.showPet({ petId: 7 }, 0, [7])", one),
+    ] {
+        let answer = client.call("execute", json!({ "code": format!("return await {code}") })).await;
+        assert!(answer["isError"] == true && texts(&answer)[0].contains(told), "{code}: {answer}");
+    }
+    for (code, told) in [
+        // What `map` and the like give beside an item is not meant.
+        ("return await Promise.all([{ petId: 7 }].map(ops.shop.showPet))", rex),
+        ("return await Promise.all(Array.from([{ petId: 7 }], ops.shop.showPet))", rex),
+        (of_set.as_str(), rex),
+        (of_map.as_str(), rex),
+        ("return [(await search('pet', 1)).length, (await search('pet', null)).length > 1]", "[1,true]"),
+        ("return (await describe('shop.showPet', 'whole')).includes('petId')", "true"),
+    ] {
+        assert_eq!(text(&client.call("execute", json!({ "code": code })).await), told, "{code}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::AuditEntry;
+use crate::model::lock::lock;
 
 /// How long to wait before an entry that could not be written is retried.
 const RETRY: Duration = Duration::from_millis(200);
@@ -100,11 +101,11 @@ impl State {
 
     /// The reason why the log cannot be written; `None` if it can.
     pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.failure).clone()
     }
 
     fn set_failure(&self, why: Option<String>) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = lock(&self.failure);
         match (&*failure, &why) {
             (None, Some(why)) => tracing::error!(why, "the audit log cannot be written"),
             (Some(_), None) => tracing::info!("the audit log is written again"),

@@ -1,8 +1,8 @@
 //! The words of a question as they are written, and how much each matters where it stands.
 
 use super::super::index::Index;
-use super::super::text::cut;
 use super::super::words::{Stems, is_stop_word, is_weak_word, words};
+use crate::model::cut::start;
 
 /// How much of a question is read, in words and in bytes.
 const MAX_WORDS: usize = 64;
@@ -50,7 +50,7 @@ impl Token {
 pub(super) fn tokens(index: &Index, stems: &Stems, text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut importance = 1.0;
-    for (number, clause) in cut(text, MAX_BYTES).split([',', ':', ';', '.', '?', '!', '(', ')']).enumerate() {
+    for (number, clause) in start(text, MAX_BYTES).split([',', ':', ';', '.', '?', '!', '(', ')']).enumerate() {
         // The letters of a whole whose parts are left out.
         let mut covered = 0_usize;
         let mut is_start = true;

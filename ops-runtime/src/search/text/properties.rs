@@ -7,8 +7,9 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Field, MAX_NAME, cut};
+use super::{Field, MAX_NAME};
 use crate::Definitions;
+use crate::model::cut::start;
 use crate::pointer;
 use crate::spec::OperationSpec;
 
@@ -74,7 +75,7 @@ impl Part {
         let own = object.get("properties").and_then(Value::as_object);
         for (name, property) in own.into_iter().flatten().take(left.names) {
             let about = property.get("description").and_then(Value::as_str);
-            part.own.push((cut(name, MAX_NAME).into(), about.map(|about| cut(about, MAX_ABOUT).into())));
+            part.own.push((start(name, MAX_NAME).into(), about.map(|about| start(about, MAX_ABOUT).into())));
         }
         left.names = left.names.saturating_sub(part.own.len());
         let many = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| object.get(key)?.as_array()).flatten();
