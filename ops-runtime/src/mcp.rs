@@ -55,7 +55,8 @@ clients.register_all(&registry)?;
 - **Errors**: a tool that fails gives an envelope whose meta says `is_error` to `call`, and a `TOOL_ERROR` to `execute` and to
   clients of an `HttpServer`.
   An error of the protocol is an `EXECUTION_ERROR` whose details are `{ server, code, message, data }`; one of HTTP has
-  the details of every HTTP error. A call that was interrupted has `interrupted` in its details.
+  the details of every HTTP error. A call that was interrupted, so that the server may have carried
+  it out, has `interrupted` in its details.
 - **Time**: `McpServerConfig::with_timeout` counts from the last sign of life, `with_total_timeout` and the options of a
   call from its start. A call that ends so, or is dropped, is cancelled at the server.
 - **What a server asks** (elicitation, sampling, roots) goes to those that the configuration names, and is declined
@@ -101,7 +102,7 @@ pub use self::oauth::tokens::{MemoryTokenStore, TokenStore};
 #[cfg(feature = "registry")]
 pub use self::result::decode;
 #[cfg(feature = "mcp-server")]
-pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};
+pub use self::server::{Authenticator, McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};
 #[cfg(all(feature = "durable", feature = "mcp-server"))]
 pub use self::server::{McpTasks, TaskSupport};
 pub use crate::documents::tools::{Change, ReadOptions, Snapshot, changes, is_tool_list, load, read, tool_changes};

@@ -3,8 +3,8 @@
 use std::error::Error;
 
 use ops_runtime::access::Identity;
-use ops_runtime::mcp::{McpClient, McpServer, McpServerConfig, McpServerOptions, Unauthorized};
-use ops_runtime::serve::{Authenticator, BearerTokens};
+use ops_runtime::mcp::{McpClient, McpServer, McpServerConfig, McpServerOptions};
+use ops_runtime::serve::BearerTokens;
 use ops_runtime::{CallError, ErrorCode, Registry, operation};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -34,14 +34,10 @@ async fn start() -> Result<String, Box<dyn Error>> {
     registry.register(Buy)?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
-    let service = McpServer::new(registry).with_options(McpServerOptions::new("shop", "1.0.0")).into_service();
+    let server = McpServer::new(registry).with_options(McpServerOptions::new("shop", "1.0.0"));
     // Its time to find a token does not tell how much of it was right, which a comparison by `==` would.
     let tokens = BearerTokens::new().with_token(TOKEN, Identity::new("ann"));
-    let service = service.with_authenticator(move |request| {
-        let found = tokens.authenticate(request);
-        async move { found.await?.ok_or(Unauthorized::bearer()) }
-    });
-    tokio::spawn(service.serve_listener(listener));
+    tokio::spawn(server.into_service().with_authenticator(tokens).serve_listener(listener));
     Ok(url)
 }
 

@@ -4,6 +4,7 @@ mod batch;
 mod caller;
 mod catalog;
 mod delay;
+mod host;
 mod interceptor;
 mod link;
 mod listen;
@@ -21,7 +22,7 @@ mod http;
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -33,6 +34,7 @@ pub use session::McpServerInfo;
 use super::config::McpServerConfig;
 use crate::mcp::Snapshot;
 use crate::model::futures::BoxFuture;
+use crate::model::lock::lock;
 #[cfg(feature = "mcp-auth")]
 use crate::model::secrets::Secrets;
 use crate::run::attempt::refuse_key;
@@ -78,7 +80,7 @@ const MAX_REFRESHES: u32 = 10;
 ///
 /// The next call restarts a server that has died or whose connection has ended, once for all waiting calls. Calls in
 /// flight fail, with `interrupted` in their details. They are not repeated, because the server may have carried them
-/// out.
+/// out. The same is true of a call over HTTP whose response is lost or cannot be read.
 ///
 /// Failed restarts are retried after a growing delay, of 30 seconds at most. Calls wait for delays of up to a second;
 /// during a longer delay, they fail at once, with the number of seconds as `retryAfter` in their details.
@@ -394,8 +396,4 @@ fn arguments(spec: &OperationSpec, input: Value) -> Result<Map<String, Value>, C
             Err(super::invalid(format!("the input of `{}` is not an object, as the arguments of a tool are", spec.id)))
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use futures_util::future::join_all;
 
 use super::{McpClient, McpConfig};
+use crate::model::lock::{read, write};
 use crate::{BoxFuture, CallError, Registry, RegistryError, SpecRef};
 
 /// The clients of the servers of a configuration.
@@ -104,7 +105,7 @@ impl McpClients {
 
     /// Closes the connection to the server with this name; its operations then fail. Returns true if there was one.
     pub async fn close(&self, name: &str) -> bool {
-        let client = self.0.clients.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        let client = write(&self.0.clients).remove(name);
         match client {
             Some(client) => {
                 client.close().await;
@@ -116,12 +117,12 @@ impl McpClients {
 
     /// Closes the connections to all servers.
     pub async fn close_all(&self) {
-        let clients = std::mem::take(&mut *self.0.clients.write().unwrap_or_else(PoisonError::into_inner));
+        let clients = std::mem::take(&mut *write(&self.0.clients));
         join_all(clients.values().map(McpClient::close)).await;
     }
 
     fn all(&self) -> BTreeMap<String, McpClient> {
-        self.0.clients.read().unwrap_or_else(PoisonError::into_inner).clone()
+        read(&self.0.clients).clone()
     }
 }
 

@@ -93,6 +93,13 @@ impl McpConfig {
         self
     }
 
+    /// Puts the reason why a server is not used in its place.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn with_refused(mut self, name: String, error: CallError) -> Self {
+        self.servers.insert(name, Err(Wrong { error, disabled: false }));
+        self
+    }
+
     /// Changes every server, to give them handlers or limits that a file can't hold.
     #[must_use]
     pub fn map(mut self, mut change: impl FnMut(&str, McpServerConfig) -> McpServerConfig) -> Self {
@@ -373,7 +380,8 @@ impl McpServerConfig {
     }
 
     /// Lets the server ask the user: `answer` fills in the form, or has the page opened. By default the server is told
-    /// that it cannot ask, and its questions are declined.
+    /// that it cannot ask, and its questions are declined. The future is dropped when the server withdraws its question, or
+    /// forgets the session, so it must not block its thread.
     #[must_use]
     pub fn with_elicitation<F, Fut>(mut self, answer: F) -> Self
     where

@@ -95,7 +95,8 @@ impl McpOAuth {
         self
     }
 
-    /// Sets the scopes to request, instead of those that the server names.
+    /// Sets the scopes to request, instead of those that the server demands when it refuses a request, or else lists in its
+    /// metadata.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();

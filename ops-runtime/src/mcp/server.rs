@@ -104,12 +104,14 @@ pub use self::peer::McpPeer;
 #[cfg(feature = "durable")]
 pub use self::tasks::{McpTasks, TaskSupport};
 pub use crate::model::unauthorized::Unauthorized;
+pub use crate::run::authenticator::Authenticator;
 
 use self::handler::Connection;
 use self::opening::Opening;
 use self::peer::States;
 use self::served::Cache;
 use self::shared::Shared;
+use crate::run::filter::Filters;
 use crate::{BoxFuture, Identity, OperationSpec, Registry};
 
 type Read = Box<dyn AsyncRead + Send + Unpin>;
@@ -148,7 +150,7 @@ impl McpServer {
             registry,
             options: McpServerOptions::default(),
             identity: None,
-            filters: Vec::new(),
+            filters: Filters::default(),
             naming: None,
             cache: Cache::default(),
             states: States::random(),
@@ -192,15 +194,15 @@ impl McpServer {
 
     /// Serves the operations of these namespaces only.
     #[must_use]
-    pub fn with_namespaces<N: Into<String>>(self, namespaces: impl IntoIterator<Item = N>) -> Self {
-        let namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
-        self.with_filter(move |spec| namespaces.iter().any(|namespace| namespace == spec.namespace()))
+    pub fn with_namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        self.0.filters.add_namespaces(namespaces);
+        self
     }
 
     /// Serves only operations that the filter accepts; with several filters, those that all accept.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Fn(&OperationSpec) -> bool + Send + Sync + 'static) -> Self {
-        self.0.filters.push(Box::new(filter));
+        self.0.filters.add(filter);
         self
     }
 

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ops_runtime::CallError;
-use ops_runtime::mcp::{McpClient, McpOAuth, McpServerConfig};
+use ops_runtime::mcp::{ElicitationAnswer, McpClient, McpOAuth, McpServerConfig};
 use ops_runtime::registry::CancelToken;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+use crate::log::Log;
 use crate::oauth::{Drawer, Server};
 use crate::peers::{LONG, connect};
 
@@ -38,7 +39,7 @@ impl User {
             move |url| {
                 let user = user.clone();
                 async move {
-                    *user.scopes.lock().unwrap() = parameter(&url, "scope");
+                    *user.scopes.lock().unwrap() = found(&url, "scope").unwrap_or_default();
                     user.asked.fetch_add(1, Ordering::SeqCst);
                     let agreed = user.agrees.acquire().await;
                     agreed.map_err(|_| CallError::execution("the user refuses"))?.forget();
@@ -50,8 +51,12 @@ impl User {
 }
 
 fn parameter(url: &str, name: &str) -> String {
+    found(url, name).unwrap()
+}
+
+fn found(url: &str, name: &str) -> Option<String> {
     let url = url::Url::parse(url).unwrap();
-    url.query_pairs().find(|(found, _)| found == name).unwrap().1.into_owned()
+    url.query_pairs().find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
 }
 
 fn config(server: &Server, oauth: McpOAuth) -> McpServerConfig {
@@ -299,6 +304,83 @@ async fn more_is_asked_for_beside_what_was_granted() {
         call(&client, "deep").await.unwrap_err();
         assert_eq!((user.asked(), &**user.scopes.lock().unwrap()), (asked, "plain deep"));
     }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn without_a_named_scope_those_of_the_metadata_are_asked_for_beside_what_was_granted() {
+    let (server, user, store) = (Server::start().await, User::new(1), Drawer::default());
+    {
+        let mut oddities = server.oddities.lock().unwrap();
+        (oddities.demands, oddities.names_no_scope) = (9, true);
+    }
+    let client = connect(config(&server, user.oauth(&store))).await;
+    assert_eq!(&**user.scopes.lock().unwrap(), "plain");
+    user.agrees.close();
+    call(&client, "deep").await.unwrap_err();
+    assert_eq!((user.asked(), &**user.scopes.lock().unwrap()), (2, "plain admin"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn no_more_is_asked_for_than_the_server_demands() {
+    // What its challenge names, or else its metadata. What the authorization server has to give is no demand.
+    for (scope, has_no_challenge, expected) in [
+        (None, false, "plain"),
+        (Some("other"), false, "other"),
+        (None, true, "plain admin"),
+        (Some(""), false, ""),
+        (Some(""), true, ""),
+    ] {
+        let (server, user) = (Server::start().await, User::new(1));
+        {
+            let mut oddities = server.oddities.lock().unwrap();
+            (oddities.scope, oddities.has_no_challenge) = (scope, has_no_challenge);
+        }
+        let client = connect(config(&server, user.oauth(&Drawer::default()))).await;
+        assert_eq!((user.asked(), &**user.scopes.lock().unwrap()), (1, expected), "{scope:?} {has_no_challenge}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_challenge_is_used_as_it_came() {
+    // What it names is in headers, too, and so is a secret in errors and logs.
+    let (server, user) = (Server::start().await, User::new(1));
+    server.oddities.lock().unwrap().scope = Some("payments-eu:read");
+    let host = server.url.strip_prefix("http://").unwrap();
+    let config = config(&server, user.oauth(&Drawer::default()));
+    let client = connect(config.with_header("X-Team", "payments-eu").with_header("X-Host", host)).await;
+    assert_eq!(call(&client, "open").await.unwrap(), "open");
+    assert_eq!((user.asked(), &**user.scopes.lock().unwrap()), (1, "payments-eu:read"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn why_a_reply_is_not_accepted_is_logged_without_what_may_be_secret() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let (server, user) = (Server::start().await, User::new(1));
+    {
+        let mut oddities = server.oddities.lock().unwrap();
+        (oddities.pings, oddities.place) = (true, Some("/payments-eu"));
+    }
+    let config = config(&server, user.oauth(&Drawer::default())).with_header("X-Team", "payments-eu");
+    let client = connect(config.with_elicitation(|_| async { ElicitationAnswer::Decline })).await;
+    assert_eq!(call(&client, "open").await.unwrap(), "open");
+    let told = async {
+        loop {
+            let logged = log.take();
+            if let Some(told) = logged.lines().find(|line| line.contains("a reply to the server was not accepted")) {
+                return told.to_owned();
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let told = timeout(LONG, told).await.expect("a warning");
+    let place = format!("{}/***", server.url);
+    assert!(told.contains("authorization failed") && told.contains(&place), "{told}");
+    assert!(!told.contains("payments-eu"), "{told}");
     client.close().await;
 }
 

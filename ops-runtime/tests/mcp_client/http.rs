@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Method, Response, StatusCode};
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ops_runtime::ErrorCode;
-use ops_runtime::mcp::{ElicitationAnswer, McpClient, McpServerConfig};
+use ops_runtime::mcp::{McpClient, McpServerConfig};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -21,7 +21,7 @@ use crate::peers::LONG;
 
 /// What the next call of a tool meets.
 #[derive(Clone)]
-enum Fault {
+pub(crate) enum Fault {
     Status(StatusCode, &'static [(&'static str, &'static str)], &'static str),
     /// A stream that ends before the answer, after these events.
     Drop(&'static str),
@@ -29,6 +29,9 @@ enum Fault {
     Event(&'static str),
     /// Never an answer.
     Silence,
+    /// A connection that breaks off before the response, or in the middle of it.
+    Reset,
+    Half,
     /// A body that is longer than it may be.
     Huge,
     Redirect(String),
@@ -40,7 +43,7 @@ enum Fault {
 const SLOW: Duration = Duration::from_secs(6);
 
 #[derive(Clone, Default)]
-struct Server {
+pub(crate) struct Server {
     faults: Arc<Mutex<VecDeque<Fault>>>,
     /// The methods that came, with the session they came in.
     seen: Arc<Mutex<Vec<String>>>,
@@ -49,8 +52,12 @@ struct Server {
     headers: Arc<Mutex<Vec<HeaderMap>>>,
     /// Told when the answer to a question is accepted.
     accepted: Arc<Mutex<Option<oneshot::Sender<()>>>>,
-    /// True if it refuses answers to questions.
-    refuses: Arc<AtomicBool>,
+    /// The answers to questions.
+    pub(crate) replies: Arc<Mutex<Vec<Value>>>,
+    /// True if it refuses them.
+    pub(crate) refuses: Arc<AtomicBool>,
+    /// What the next `initialize` meets.
+    pub(crate) beginning: Arc<Mutex<Option<Fault>>>,
     /// What `server/discover` meets.
     discovery: Arc<Mutex<Option<Fault>>>,
     /// True if it has only the newest revision, and does not answer the first `server/discover`.
@@ -58,7 +65,7 @@ struct Server {
 }
 
 impl Server {
-    async fn start() -> (Self, String) {
+    pub(crate) async fn start() -> (Self, String) {
         let server = Self::default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -67,11 +74,11 @@ impl Server {
         (server, url)
     }
 
-    fn then(&self, fault: Fault) {
+    pub(crate) fn then(&self, fault: Fault) {
         self.faults.lock().unwrap().push_back(fault);
     }
 
-    fn count(&self, what: &str) -> usize {
+    pub(crate) fn count(&self, what: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|seen| seen.starts_with(what)).count()
     }
 }
@@ -114,6 +121,9 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
             response(StatusCode::BAD_REQUEST, &json, json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
         }
         "initialize" => {
+            if let Some(fault) = server.beginning.lock().unwrap().take() {
+                return meet(&server, fault, id);
+            }
             let number = {
                 let mut sessions = server.sessions.lock().unwrap();
                 *sessions += 1;
@@ -141,6 +151,7 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
             }
         }
         "response" => {
+            server.replies.lock().unwrap().push(message.clone());
             let accepted = server.accepted.lock().unwrap().take();
             if server.refuses.load(Ordering::Relaxed) {
                 // The call is answered all the same.
@@ -199,6 +210,12 @@ fn meet(server: &Server, fault: Fault, id: &Value) -> Response<Body> {
         Fault::Silence => {
             response(StatusCode::OK, &events, Body::from_stream(stream::pending::<std::io::Result<Bytes>>()))
         }
+        // The task of the connection ends.
+        Fault::Reset => std::panic::resume_unwind(Box::new("no response")),
+        Fault::Half => {
+            let pieces = [Ok("{\"jsonrpc\": \"2.0\", "), Err(std::io::Error::other("the rest is lost"))];
+            response(StatusCode::OK, &[("content-type", "application/json")], Body::from_stream(stream::iter(pieces)))
+        }
         Fault::Huge => {
             let piece = Bytes::from(vec![b' '; 1 << 20]);
             let pieces = stream::iter((0..100).map(move |_| Ok::<_, std::io::Error>(piece.clone())));
@@ -224,11 +241,11 @@ fn text(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 
-async fn connect(config: McpServerConfig) -> McpClient {
+pub(crate) async fn connect(config: McpServerConfig) -> McpClient {
     crate::peers::connect(config.with_namespace("far")).await
 }
 
-async fn work(client: &McpClient) -> Result<String, ops_runtime::CallError> {
+pub(crate) async fn work(client: &McpClient) -> Result<String, ops_runtime::CallError> {
     let answer = timeout(LONG, client.call("far.work", json!({}))).await.expect("an end in time")?;
     Ok(answer.data[0]["text"].as_str().unwrap().to_owned())
 }
@@ -252,11 +269,14 @@ async fn a_refusal_has_its_status_and_is_not_repeated() {
     let (server, url) = Server::start().await;
     let client = connect(McpServerConfig::http(url)).await;
     const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+    const CHALLENGED: &[(&str, &str)] = &[("content-type", "application/json"), ("www-authenticate", "Bearer")];
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32001,"message":"no"}}"#;
     const LINES: &[(&str, &str)] = &[("www-authenticate", "Basic"), ("www-authenticate", "Bearer scope=\"a\"")];
     for (status, headers, body, message, details) in [
         (401, &[][..], "go away", "HTTP 401: Unauthorized", json!({ "body": "go away" })),
-        (401, LINES, "", "HTTP 401: Unauthorized", json!({})),
-        (403, LINES, "", "HTTP 403: Forbidden", json!({})),
+        (401, LINES, "it has expired", "HTTP 401: Unauthorized", json!({ "body": "it has expired" })),
+        (403, LINES, "", "HTTP 403: Forbidden", json!({ "body": "" })),
+        (401, CHALLENGED, ANSWER, "HTTP 401: Unauthorized", json!({})),
         (429, &[("retry-after", "7")], "slow down", "try again after 7", json!({ "body": "slow down" })),
         (500, JSON, r#"{"oops":1}"#, "HTTP 500: Internal Server Error", json!({ "body": { "oops": 1 } })),
         (502, &[], "<html>", "HTTP 502: Bad Gateway", json!({ "body": "<html>" })),
@@ -277,6 +297,10 @@ async fn a_refusal_has_its_status_and_is_not_repeated() {
         assert_eq!(server.count("tools/call"), before + 1, "{status}");
         assert_eq!(work(&client).await.unwrap(), "worked", "after {status}");
     }
+    // With another status, a challenge means nothing.
+    server.then(Fault::Status(StatusCode::BAD_REQUEST, CHALLENGED, ANSWER));
+    let error = work(&client).await.unwrap_err();
+    assert_eq!(*error.details(), json!({ "server": "far", "code": -32001, "message": "no" }));
     assert_eq!(client.in_flight(), 0);
     client.close().await;
 }
@@ -313,6 +337,34 @@ async fn a_stream_that_breaks_off_fails_the_call_or_is_resumed() {
     server.then(Fault::Drop("retry: 10\nid: ID\n\n"));
     assert_eq!(work(&client).await.unwrap(), "resumed");
     assert_eq!((server.count("tools/call"), client.in_flight()), (3, 0));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_may_have_been_carried_out_is_told_from_others() {
+    const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+    const NOT_JSON: &[(&str, &str)] = &[("content-type", "text/html")];
+    let (server, url) = Server::start().await;
+    let client = connect(McpServerConfig::http(url).with_max_message(1 << 20)).await;
+    let said = |kind, body| Fault::Status(StatusCode::OK, kind, body);
+    for (fault, is_unsure) in [
+        (Fault::Reset, true),
+        (Fault::Half, true),
+        (Fault::Huge, true),
+        (said(NOT_JSON, "<html>"), true),
+        (said(JSON, "{"), true),
+        (said(JSON, r#"{"jsonrpc":"2.0","id":99999,"result":{}}"#), true),
+        (Fault::Redirect("http://127.0.0.1:9/mcp".to_owned()), false),
+    ] {
+        let calls = server.count("tools/call");
+        server.then(fault);
+        let error = work(&client).await.unwrap_err();
+        let details = if is_unsure { json!({ "server": "far", "interrupted": true }) } else { Value::Null };
+        assert_eq!(*error.details(), details, "{error}");
+        assert_eq!(error.message().ends_with("so it is not repeated"), is_unsure, "{error}");
+        assert_eq!(server.count("tools/call"), calls + 1, "{error}");
+    }
+    assert_eq!((work(&client).await.unwrap().as_str(), client.in_flight()), ("worked", 0));
     client.close().await;
 }
 
@@ -370,62 +422,6 @@ async fn no_header_is_sent_twice() {
         assert_eq!(headers["authorization"], "Bearer t0ken");
         assert_eq!(headers["x-own"], "kept");
     }
-}
-
-#[tokio::test]
-async fn an_answer_to_a_question_may_be_accepted_late() {
-    let (server, url) = Server::start().await;
-    let config = McpServerConfig::http(url).with_elicitation(|_| async { ElicitationAnswer::Decline });
-    let client = connect(config).await;
-    server.then(Fault::Ask);
-    assert_eq!(work(&client).await.unwrap(), "asked");
-    client.close().await;
-}
-
-#[tokio::test]
-async fn an_answer_that_is_accepted_late_holds_up_nothing_else() {
-    let (server, url) = Server::start().await;
-    let config = McpServerConfig::http(url).with_elicitation(|_| async { ElicitationAnswer::Decline });
-    let client = connect(config).await;
-    server.then(Fault::Ask);
-    let asked = tokio::spawn({
-        let client = client.clone();
-        async move { work(&client).await }
-    });
-    let seen = async |what: &str, times: usize| {
-        let mut pauses = 0;
-        while server.count(what) < times {
-            sleep(Duration::from_millis(10)).await;
-            pauses += 1;
-        }
-        pauses
-    };
-    timeout(LONG, seen("response", 1)).await.expect("an answer to the question");
-    // The caller of another call goes away.
-    server.then(Fault::Silence);
-    let other = tokio::spawn({
-        let client = client.clone();
-        async move { work(&client).await }
-    });
-    let called = timeout(LONG, seen("tools/call", 2)).await.expect("another call");
-    other.abort();
-    let told = timeout(LONG, seen("notifications/cancelled", 1)).await.expect("the server is told");
-    // In each pause, all that runs here has its turn, on a busy machine, too. What is held up takes far more of them.
-    assert!(called + told < 250, "{called} and {told} pauses");
-    assert_eq!(asked.await.unwrap().unwrap(), "asked");
-    client.close().await;
-}
-
-#[tokio::test]
-async fn an_answer_that_is_refused_is_not_the_end_of_a_call() {
-    let (server, url) = Server::start().await;
-    server.refuses.store(true, Ordering::Relaxed);
-    let config = McpServerConfig::http(url).with_elicitation(|_| async { ElicitationAnswer::Decline });
-    let client = connect(config).await;
-    server.then(Fault::Ask);
-    assert_eq!(work(&client).await.unwrap(), "asked");
-    assert_eq!(server.count("response"), 1);
-    client.close().await;
 }
 
 #[tokio::test]

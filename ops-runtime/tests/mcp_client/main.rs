@@ -7,9 +7,13 @@ mod everything;
 mod faults;
 mod http;
 mod issuer;
+#[path = "../gateway/secrets/log.rs"]
+mod log;
 mod oauth;
 mod peers;
+mod questions;
 #[cfg(unix)]
 mod recovery;
 mod servers;
+mod sessions;
 mod tasks;

@@ -19,7 +19,7 @@ use ops_runtime::registry::CancelToken;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use crate::peers::{connect, free_port};
+use crate::peers::{LONG, connect, free_port};
 
 /// An MCP server that is its own authorization server.
 #[derive(Clone, Default)]
@@ -42,6 +42,8 @@ pub(crate) struct Oddities {
     pub(crate) is_down: u32,
     /// The secret of registered clients, without which it renews nothing.
     pub(crate) secret: Option<&'static str>,
+    /// The scope that it demands of those without a token, instead of `plain`; if it is empty, its metadata list none.
+    pub(crate) scope: Option<&'static str>,
     /// How many agreements the call of a tool takes that is named `deep`.
     pub(crate) demands: u32,
     /// It takes calls without a token, too.
@@ -52,6 +54,10 @@ pub(crate) struct Oddities {
     pub(crate) holds_tokens: Option<CancelToken>,
     /// It pings during calls, and demands another scope for the responses.
     pub(crate) pings: bool,
+    /// It asks instead, and its challenge for the answers names this place for its metadata, where there are none.
+    pub(crate) place: Option<&'static str>,
+    /// It does not say which scope it demands for the tool `deep`.
+    pub(crate) names_no_scope: bool,
     /// Its tools change with the first call, after which the token is good no more.
     pub(crate) changes: bool,
     /// The issuer that it pretends to be, in metadata at a place of its own, with its own token endpoint.
@@ -109,10 +115,15 @@ fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body
             oddities.is_down -= 1;
             reply(200, &[], &Value::from("too long ".repeat(1 << 18)))
         }
+        _ if oddities.place == Some(path.as_str()) => reply(200, &[], &json!({})),
         "/.well-known/oauth-protected-resource/mcp" => {
             let place = if oddities.poses_as.is_some() { "/.well-known/mine" } else { oddities.below };
             let servers = [format!("{url}{place}")];
-            reply(200, &[], &json!({ "resource": format!("{url}/mcp"), "authorization_servers": servers }))
+            let mut metadata = json!({ "resource": format!("{url}/mcp"), "authorization_servers": servers });
+            if oddities.scope != Some("") {
+                metadata["scopes_supported"] = json!(["plain", "admin"]);
+            }
+            reply(200, &[], &metadata)
         }
         "/.well-known/mine" => {
             let issuer = oddities.poses_as.as_deref().unwrap();
@@ -131,7 +142,7 @@ fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body
                 "authorization_endpoint": format!("{url}/authorize"),
                 "token_endpoint": format!("{url}/token"),
                 "registration_endpoint": format!("{url}/register"),
-                "scopes_supported": ["plain"],
+                "scopes_supported": ["plain", "admin", "deep"],
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
             });
@@ -190,7 +201,10 @@ fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body
                     server.seen.lock().unwrap().push("anonymous".to_owned());
                 }
             } else if headers.get("authorization").is_none_or(|given| given != good.as_str()) {
-                let challenge = format!("Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource/mcp\"");
+                let scope = oddities.scope.unwrap_or("plain");
+                let scope = if scope.is_empty() { String::new() } else { format!(", scope=\"{scope}\"") };
+                let place = format!("{url}/.well-known/oauth-protected-resource/mcp");
+                let challenge = format!("Bearer resource_metadata=\"{place}\"{scope}");
                 let headers = [("www-authenticate", challenge.as_str())];
                 let headers = if oddities.has_no_challenge { &[][..] } else { &headers };
                 return reply(401, headers, &Value::Null);
@@ -201,16 +215,16 @@ fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body
             let message: Value = serde_json::from_slice(body).unwrap();
             if message["params"]["name"] == "deep" && *server.good.lock().unwrap() < oddities.demands {
                 server.seen.lock().unwrap().push("too deep".to_owned());
-                let challenge = "Bearer error=\"insufficient_scope\", scope=\"deep\"";
-                return reply(403, &[("www-authenticate", challenge)], &Value::Null);
+                let scope = if oddities.names_no_scope { "" } else { ", scope=\"deep\"" };
+                let challenge = format!("Bearer error=\"insufficient_scope\"{scope}");
+                return reply(403, &[("www-authenticate", &challenge)], &Value::Null);
             }
             if message.get("method").is_none() {
                 server.seen.lock().unwrap().push("pong".to_owned());
-                return reply(
-                    403,
-                    &[("www-authenticate", "Bearer error=\"insufficient_scope\", scope=\"pong\"")],
-                    &Value::Null,
-                );
+                let place = oddities.place.map(|place| format!(", resource_metadata=\"{url}{place}\""));
+                let challenge =
+                    format!("Bearer error=\"insufficient_scope\", scope=\"pong\"{}", place.unwrap_or_default());
+                return reply(403, &[("www-authenticate", &challenge)], &Value::Null);
             }
             let info = json!({ "name": "safe", "version": "1" });
             let result = match message["method"].as_str().unwrap() {
@@ -228,8 +242,21 @@ fn answer(server: &Server, method: &Method, uri: &Uri, headers: &HeaderMap, body
             };
             let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
             if message["method"] == "tools/call" && oddities.pings {
-                let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+                let mut ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+                if oddities.place.is_some() {
+                    ping["method"] = json!("elicitation/create");
+                    let schema = json!({ "type": "object", "properties": {} });
+                    ping["params"] = json!({ "message": "Which?", "requestedSchema": schema });
+                }
+                let (server, place) = (server.clone(), oddities.place);
                 let events = stream::once(ready(format!("data: {ping}\n\n"))).chain(stream::once(async move {
+                    // The refused answer leads to that place only while the call waits.
+                    let reached = async {
+                        while place.is_some_and(|place| server.count(place) == 0) {
+                            tokio::time::sleep(Duration::from_millis(10)).await;
+                        }
+                    };
+                    let _ = tokio::time::timeout(LONG, reached).await;
                     tokio::time::sleep(Duration::from_millis(500)).await;
                     format!("data: {answer}\n\n")
                 }));

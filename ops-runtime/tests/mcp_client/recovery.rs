@@ -76,3 +76,30 @@ async fn what_the_server_has_said_of_itself_stays_known() {
     client.close().await;
     assert_eq!((client.server_info(), client.snapshot().to_string()), (info, snapshot));
 }
+
+/// Waits until a process has ended. It may stay as a zombie, if its new parent does not wait for it.
+async fn ended(pid: &str) {
+    let runs = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    let end = Instant::now() + LONG;
+    while runs() {
+        assert!(Instant::now() < end, "{pid} still runs");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_has_started_ends_with_it() {
+    let file = std::env::temp_dir().join(format!("ops-mcp-helper-{}", std::process::id()));
+    let helper = || std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    let client = connect(after(&format!("sleep 1000 >/dev/null 2>&1 & echo $! > '{}'", file.display()))).await;
+    // The server exits by itself, and the next call starts another.
+    let first = helper();
+    call(&client, "exit", json!({})).await.unwrap_err();
+    ended(&first).await;
+    call(&client, "pid", json!({})).await.unwrap();
+    let second = helper();
+    assert_ne!(first, second);
+    client.close().await;
+    ended(&second).await;
+    std::fs::remove_file(&file).unwrap();
+}

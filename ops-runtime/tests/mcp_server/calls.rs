@@ -260,6 +260,7 @@ async fn a_call_ends_with_its_deadline() {
     let spec = OperationSpec::new(OperationKind::Query, "slow", "wait").unwrap();
     registry.register(Registration::new(spec, Handler::dynamic(|_, _| std::future::pending()))).unwrap();
     let options = McpServerOptions::default().with_timeout(Duration::from_millis(50));
+    assert_eq!(options.clone().with_timeout(None).timeout, None);
     let mut client = Client::connect(McpServer::new(registry).with_options(options), REVISIONS[1]).await;
     let result = client.call("slow_wait", json!({})).await;
     assert_eq!(result["_meta"]["ops/error"]["code"], "TIMEOUT", "{result}");

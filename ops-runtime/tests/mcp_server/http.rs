@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::request::Parts;
 use axum::http::{Request, Response, StatusCode, header};
 use futures_util::StreamExt;
 use ops_runtime::Registry;
@@ -24,7 +25,7 @@ use crate::streams::{endless, soon};
 
 /// Users by their tokens.
 pub(crate) fn authenticated(server: McpServer) -> McpService {
-    server.into_service().with_authenticator(|request| {
+    server.into_service().with_authenticator(|request: &Parts| {
         let token = request.headers.get(header::AUTHORIZATION).and_then(|token| token.to_str().ok()).map(str::to_owned);
         async move {
             match token.as_deref() {
@@ -264,19 +265,54 @@ async fn pages_of_other_hosts_are_refused() {
             assert_eq!(status(&service, host, origin).await, expected, "{order}: {host}, {origin:?}");
         }
     }
+    // Clients leave out a default port.
+    let named = service().with_hosts(["api.example:443", "b.example:81"]);
+    for (host, origin, expected) in [
+        ("api.example", None, StatusCode::OK),
+        ("api.example:443", Some("https://api.example"), StatusCode::OK),
+        ("api.example", Some("https://api.example:444"), StatusCode::FORBIDDEN),
+        ("b.example:81", None, StatusCode::OK),
+        ("b.example", None, StatusCode::FORBIDDEN),
+    ] {
+        assert_eq!(status(&named, host, origin).await, expected, "{host}, {origin:?}");
+    }
     let service = service().with_origins(origins).with_any_host();
-    for (origin, expected) in [("https://app.example", StatusCode::OK), ("https://evil.example", StatusCode::FORBIDDEN)]
-    {
+    for (origin, expected) in [
+        ("https://app.example", StatusCode::OK),
+        ("https://evil.example", StatusCode::FORBIDDEN),
+        ("https://any.example", StatusCode::FORBIDDEN),
+    ] {
         assert_eq!(status(&service, "any.example", Some(origin)).await, expected, "{origin}");
+    }
+    // Before anything else of the request is looked at.
+    let service = authenticated(server());
+    for (host, expected) in [("localhost", StatusCode::UNAUTHORIZED), ("evil.example", StatusCode::FORBIDDEN)] {
+        assert_eq!(status(&service, host, None).await, expected, "{host}");
     }
 }
 
 #[tokio::test]
+async fn a_request_without_credentials_is_refused() {
+    let whoever = |request: &Parts| {
+        let user = request.headers.get("x-user").and_then(|user| user.to_str().ok()).map(Identity::new);
+        async move { Ok(user) }
+    };
+    let service = server().into_service().with_authenticator(whoever);
+    let call = json!({ "name": "shop_whoami", "arguments": {} });
+    let refused = Ask::new(&service, REVISIONS[1]).send("tools/call", call.clone()).await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(refused.headers["www-authenticate"], "Bearer");
+    let known = Ask::new(&service, REVISIONS[1]).with("x-user", "ann").send("tools/call", call).await.message();
+    assert_eq!(known["result"]["structuredContent"], "ann", "{known}");
+}
+
+#[tokio::test]
 async fn pages_that_are_let_in_may_read() {
-    let service = server().into_service().with_origins(["https://app.example:443"]).with_authenticator(|request| {
-        let known = request.headers.contains_key("authorization");
-        async move { if known { Ok(Identity::new("ann")) } else { Err(Unauthorized::bearer()) } }
-    });
+    let service =
+        server().into_service().with_origins(["https://app.example:443"]).with_authenticator(|request: &Parts| {
+            let known = request.headers.contains_key("authorization");
+            async move { if known { Ok(Identity::new("ann")) } else { Err(Unauthorized::bearer()) } }
+        });
     let ask = async |method: &str, origin: &str, more: &[(&str, &str)]| {
         let mut request = axum::http::Request::builder().method(method).uri("/mcp").header("host", "localhost");
         request = request.header("origin", origin);
@@ -318,17 +354,14 @@ async fn a_client_that_hangs_up_ends_its_call() {
 
 #[tokio::test]
 async fn requests_are_bounded() {
-    let service = server().into_service().with_max_request(1000);
+    let service = server().with_options(McpServerOptions::default().with_max_body(1000)).into_service();
     let big = json!({ "name": "odd_anything", "arguments": { "x": "x".repeat(2000) } });
-    let answer = Ask::new(&service, REVISIONS[1]).send("tools/call", big.clone()).await;
-    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
-    // A copy of a service has a bound of its own.
-    let roomy = service.clone().with_max_request(10_000);
+    let roomy = server().with_options(McpServerOptions::default().with_max_body(10_000)).into_service();
     for (service, status) in [(roomy, StatusCode::OK), (service, StatusCode::PAYLOAD_TOO_LARGE)] {
         assert_eq!(Ask::new(&service, REVISIONS[1]).send("tools/call", big.clone()).await.status, status);
     }
     // By what is made of it, too, which a text with as many commas is not.
-    let options = McpServerOptions::default().with_max_request_bytes(64 << 10);
+    let options = McpServerOptions::default().with_max_bodies(64 << 10);
     let service = server().with_options(options).into_service();
     let ask = async |x: Value| {
         let call = json!({ "name": "odd_anything", "arguments": { "x": x } });
@@ -355,7 +388,7 @@ async fn the_token_of_each_request_reaches_the_service_behind() {
     let registry = Registry::new();
     registry.register_all(client.bind([spec]).unwrap()).unwrap();
     // Each token of a user is another; one has none.
-    let service = McpServer::new(registry).into_service().with_authenticator(|request| {
+    let service = McpServer::new(registry).into_service().with_authenticator(|request: &Parts| {
         let token =
             request.headers[header::AUTHORIZATION].to_str().unwrap().strip_prefix("Bearer ").unwrap().to_owned();
         async move {

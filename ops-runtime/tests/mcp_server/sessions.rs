@@ -124,12 +124,12 @@ async fn read_until(response: Response<McpBody>, expected: &str) -> String {
 }
 
 /// The id of the last event.
-fn last_id(text: &str) -> &str {
+pub(crate) fn last_id(text: &str) -> &str {
     text.lines().filter_map(|line| line.strip_prefix("id:")).next_back().expect("an event with an id").trim()
 }
 
 /// Comes back to a session, after an event.
-async fn come_back(service: &McpService, session: &str, last_event: Option<&str>) -> Response<McpBody> {
+pub(crate) async fn come_back(service: &McpService, session: &str, last_event: Option<&str>) -> Response<McpBody> {
     let mut request = Request::get("/mcp")
         .header("host", "localhost")
         .header("accept", "text/event-stream")
@@ -142,7 +142,7 @@ async fn come_back(service: &McpService, session: &str, last_event: Option<&str>
 }
 
 /// The rest of a stream.
-async fn rest(response: Response<McpBody>) -> String {
+pub(crate) async fn rest(response: Response<McpBody>) -> String {
     let read = axum::body::to_bytes(Body::new(response.into_body()), usize::MAX);
     String::from_utf8(timeout(PATIENCE, read).await.expect("in time").unwrap().to_vec()).unwrap()
 }

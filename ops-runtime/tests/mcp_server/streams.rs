@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::mcp::{McpServer, McpServerOptions};
 use ops_runtime::registry::Progress;
-use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{CallError, Context, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -65,6 +65,27 @@ async fn what_is_collected_is_bounded() {
         assert_eq!(result["content"][1]["text"], "Stopped after 5 items; there may be more.");
         assert_eq!(client.call("math_count", json!({ "to": 5 })).await["_meta"].get("ops/truncated"), None);
     }
+}
+
+#[tokio::test]
+async fn an_item_that_breaks_the_promised_schema_is_a_failed_one() {
+    let feed = |_, _| async {
+        let items = [json!({ "n": 1 }), json!({ "n": "one" }), json!({ "n": 2 })];
+        Ok(stream::iter(items.map(Ok::<_, CallError>)))
+    };
+    let output = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    let spec =
+        OperationSpec::new(OperationKind::Subscription, "demo", "run").unwrap().with_output(Schema::from(output));
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, Handler::dynamic_stream(feed))).unwrap();
+    let mut client = Client::connect(McpServer::new(registry), REVISIONS[0]).await;
+    let result = client.call("demo_run", json!({})).await;
+    let errors = &result["_meta"]["ops/errors"];
+    assert_eq!(errors.as_array().map(Vec::len), Some(1), "{result}");
+    assert_eq!((&errors[0]["index"], &errors[0]["code"]), (&json!(1), &json!("VALIDATION_ERROR")));
+    let content = result["content"].as_array().unwrap();
+    assert_eq!(content.last().unwrap()["text"], r#"[{"n":1},{"n":2}]"#);
+    assert_eq!((result.get("structuredContent"), &result["isError"]), (None, &json!(true)));
 }
 
 #[tokio::test]

@@ -274,18 +274,26 @@ async fn metadata(
     steps(oauth, url, bound)?.published(issuer).await
 }
 
-/// The authorization that a challenge demands, beside the scopes that the tokens of the same issuer have.
+/// The authorization that a challenge demands, beside the scopes that the tokens of the same issuer have. A challenge without
+/// scopes demands those of the server's metadata (2025-11-25, "Scope Selection Strategy").
 async fn session(
     oauth: &McpOAuth,
     manager: AuthorizationManager,
     challenge: &str,
     kept: Option<StoredCredentials>,
 ) -> Result<AuthorizationSession, CallError> {
-    let granted = kept.map(|kept| kept.granted_scopes.join(" "));
-    let mut request =
-        AuthorizationRequest::new(&oauth.redirect_uri).with_client_name(&oauth.client_name).with_challenge(challenge);
-    request.scopes =
-        if oauth.scopes.is_empty() { manager.select_scopes(granted.as_deref(), &[]) } else { oauth.scopes.clone() };
+    let mut request = AuthorizationRequest::new(&oauth.redirect_uri)
+        .with_client_name(&oauth.client_name)
+        .with_challenge(challenge)
+        .with_initial_scope_selection();
+    request.scopes = match kept {
+        Some(StoredCredentials { granted_scopes: granted, .. }) if oauth.scopes.is_empty() => {
+            let mut new = manager.select_initial_scopes(&[]).await;
+            new.retain(|scope| !granted.contains(scope));
+            [granted, new].concat()
+        }
+        _ => oauth.scopes.clone(),
+    };
     if let Some((id, secret)) = &oauth.client {
         request = request.with_preregistered_client(id);
         request.client_secret = secret.as_ref().map(|secret| secret.expose().to_owned());
@@ -437,8 +445,10 @@ impl Authorized {
             }
             attempts += 1;
             // Timeouts of calls pause until the user has answered.
-            let asking = interceptor.asks();
-            let asked = authorization.authorize(&challenge, sent).await.map_err(StreamableHttpError::Client)?;
+            let asking = interceptor.questions.asks();
+            let asked = authorization.authorize(&self.http.given.demanded(&challenge), sent).await;
+            // The error may quote the challenge, and rmcp logs it.
+            let asked = asked.map_err(|error| StreamableHttpError::Client(self.http.given.error(error)))?;
             drop(asking);
             granted = asked.then_some(challenge);
         }

@@ -5,9 +5,8 @@ mod event_stream;
 mod events;
 mod replies;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -27,8 +26,8 @@ use sse_stream::Sse;
 use tokio::sync::watch;
 use tokio::time::timeout_at;
 
-pub(super) use self::errors::failure;
-use self::errors::{broken, parameter, status_error};
+use self::errors::{broken, broken_off, demands_scope, status_error};
+pub(super) use self::errors::{failure, may_be_done};
 pub(super) use self::event_stream::Standing;
 use super::batch;
 use super::interceptor::Interceptor;
@@ -37,6 +36,7 @@ use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;
 use crate::mcp::invalid;
+use crate::model::lock::lock;
 use crate::{CallError, http as engine};
 
 /// Timeout for the server's supported revisions; a server that says nothing by then is taken for an old one.
@@ -210,23 +210,16 @@ impl Http {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let response = request.send().await.map_err(|error| broken(&error.without_url()))?;
-        let status = response.status();
-        // A server may send a line for each scheme, which is the same as all in one (RFC 9110, section 5.3).
-        let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
-        let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
-        // rmcp logs errors, so it gets none that contains a secret.
-        let challenge = (!challenges.is_empty()).then(|| self.given.text(&challenges.join(", ")).into_owned());
-        let challenge = challenge.as_deref();
-        match (status, challenge) {
+        let response = request.send().await.map_err(broken)?;
+        match (response.status(), challenge(response.headers())) {
             // Without a challenge, the default location of the authorization server is used (2025-11-25).
-            (StatusCode::UNAUTHORIZED, challenge) if challenge.is_some() || self.authorizes => {
-                let challenge = challenge.unwrap_or_default().to_owned();
+            (StatusCode::UNAUTHORIZED, challenge) if self.authorizes => {
+                let challenge = self.given.challenge(challenge.unwrap_or_default());
                 Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
             }
-            (StatusCode::FORBIDDEN, Some(challenge)) => {
-                let scope = parameter(challenge, "scope");
-                Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge.to_owned(), scope)))
+            (StatusCode::FORBIDDEN, Some(challenge)) if self.authorizes && demands_scope(&challenge) => {
+                let challenge = self.given.challenge(challenge);
+                Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
             }
             (StatusCode::NOT_FOUND, _) if session.is_some() => Err(StreamableHttpError::SessionExpired),
             _ => Ok(response),
@@ -262,12 +255,12 @@ impl Http {
                 let events = events::of_batch(messages, self.interceptor.clone(), self.given.clone());
                 return Ok(StreamableHttpPostResponse::Sse(events, session));
             }
-            Err(error) => return Err(StreamableHttpError::UnexpectedServerResponse(error.to_string().into())),
+            Err(error) => return Err(broken_off(format!("unexpected server response: {error}"))),
         }
         let read = self.interceptor.inbound(&body).and_then(|verdict| self.given.decode(verdict, &body));
-        match read.map_err(|error| self.unread(error))? {
+        match read.map_err(|error| self.unread(&error))? {
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
-            None => Err(StreamableHttpError::UnexpectedServerResponse("it answers no request that is waiting".into())),
+            None => Err(broken_off("unexpected server response: it answers no request that is waiting".to_owned())),
         }
     }
 
@@ -280,19 +273,20 @@ impl Http {
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, headers, is_json) = (response.status(), response.headers().clone(), is(&response, JSON));
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
+        let is_unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         // Many send a JSON-RPC error with a status of the same meaning. If a reply is refused, its id is that of the server's
-        // question, and may be that of a request of this side, too.
+        // question, and may be that of a request of this side, too. A challenge is in the error of the status.
         if is_request
             && is_json
+            && !(is_unauthorized && headers.contains_key(WWW_AUTHENTICATE))
             && let Ok(Some(message)) =
                 self.interceptor.inbound(&body).and_then(|verdict| self.given.decode(verdict, &body))
         {
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
-        let is_final =
-            matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
         if discovering
-            && !is_final
+            && !is_unauthorized
+            && status != StatusCode::TOO_MANY_REQUESTS
             && let Some(message) = self.interceptor.give_up_discovery()
         {
             return Ok(StreamableHttpPostResponse::Json(message, None));
@@ -301,13 +295,8 @@ impl Http {
     }
 
     /// The error of a response that is not a message; it may quote the response.
-    fn unread(&self, error: serde_json::Error) -> Failure {
-        match self.given.text(&error.to_string()) {
-            Cow::Borrowed(_) => error.into(),
-            Cow::Owned(words) => {
-                StreamableHttpError::Client(CallError::execution(format!("Deserialize error: {words}")))
-            }
-        }
+    fn unread(&self, error: &serde_json::Error) -> Failure {
+        broken_off(format!("Deserialize error: {}", self.given.words(error)))
     }
 
     /// Server-sent events, without those that rmcp does not need.
@@ -395,7 +384,7 @@ impl StreamableHttpClient for Http {
         if let Some(id) = last_event_id {
             request = request.header(LAST_EVENT, id);
         }
-        let wait = self.pace.lock().unwrap_or_else(PoisonError::into_inner).next(self.interceptor.pending());
+        let wait = lock(&self.pace).next(self.interceptor.pending());
         if !wait.is_zero() {
             tracing::debug!(server = %self.interceptor.server, ?wait, "the server ends its streams too often");
             tokio::time::sleep(wait).await;
@@ -442,6 +431,14 @@ async fn soon<T>(limit: Duration, work: impl Future<Output = Result<T, Failure>>
     })
 }
 
+/// The challenges of a response. A server may send a line for each scheme, which is the same as all in one (RFC 9110,
+/// section 5.3).
+fn challenge(headers: &HeaderMap) -> Option<String> {
+    let lines = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    let challenges: Vec<&str> = lines.collect();
+    (!challenges.is_empty()).then(|| challenges.join(", "))
+}
+
 fn is(response: &Response, kind: &str) -> bool {
     let given = content_type(response.headers());
     given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(kind))
@@ -456,7 +453,7 @@ async fn body(response: Response, max: usize) -> Result<String, Failure> {
     let mut bytes = response.bytes_stream();
     let mut body = Vec::new();
     while let Some(chunk) = bytes.next().await {
-        let chunk = chunk.map_err(|error| broken(&error.without_url()))?;
+        let chunk = chunk.map_err(broken)?;
         if body.len() + chunk.len() > max {
             return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: max });
         }

@@ -8,13 +8,15 @@
 // With explicit paths, so that a fuzz target can include this file as a module.
 #[path = "interceptor/discovery.rs"]
 mod discovery;
+#[path = "interceptor/questions.rs"]
+mod questions;
 #[path = "interceptor/slot.rs"]
 mod slot;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions, GetMeta, NumberOrString,
@@ -24,12 +26,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 pub(super) use self::discovery::{STATELESS, legacy};
 use self::discovery::{reports_changes, unknown};
+use self::questions::{MAX_ASKED, Questions};
 pub(super) use self::slot::{Answer, RpcError, Slot};
 use crate::Progress;
+use crate::model::lock::lock;
 use crate::model::separators::separators;
 
 /// How many lines of standard error are kept, to explain why a server did not start.
@@ -37,9 +40,6 @@ pub(super) const LAST_WORDS: usize = 10;
 
 /// How many characters of such a line are kept.
 const LAST_LINE: usize = 500;
-
-/// How many requests of the server are handled at a time; others are dropped.
-const MAX_ASKED: usize = 128;
 
 /// Limit of the id of a request of the server, in bytes.
 const MAX_ID: usize = 256;
@@ -66,22 +66,12 @@ pub(super) struct Interceptor {
     last_words: Mutex<VecDeque<String>>,
     /// True if the response to a ping is an HTTP request of its own.
     over_http: AtomicBool,
-    /// The requests of the server without a response.
-    asked: Mutex<HashSet<NumberOrString>>,
-    /// The pings among them, if the queue for writing is bounded: every ping gets a response.
+    /// The requests of the server without a response, and its questions to the user.
+    pub(super) questions: Questions,
+    /// The pings without one, if the queue for writing is bounded: every ping gets a response.
     pings: Mutex<HashSet<NumberOrString>>,
     /// Notified when a ping gets its response.
     ponged: Notify,
-    asking: Mutex<Asking>,
-}
-
-/// The server's questions to the user during calls.
-#[derive(Default)]
-struct Asking {
-    /// Number of unanswered questions.
-    open: usize,
-    /// When one was last answered.
-    answered: Option<Instant>,
 }
 
 /// A request without a response, or whose call may still report progress.
@@ -148,10 +138,9 @@ impl Interceptor {
             reports_changes: AtomicBool::new(false),
             last_words: Mutex::default(),
             over_http: AtomicBool::new(false),
-            asked: Mutex::default(),
+            questions: Questions::default(),
             pings: Mutex::default(),
             ponged: Notify::new(),
-            asking: Mutex::default(),
         })
     }
 
@@ -174,26 +163,6 @@ impl Interceptor {
     /// The reason why the connection ended, if known.
     pub(super) fn reason(&self) -> Option<&str> {
         self.end.get().map(String::as_str)
-    }
-
-    /// Notes a question of the server to the user; timeouts of calls pause until it is answered.
-    pub(super) fn asks(&self) -> impl Drop + use<'_> {
-        struct Answered<'w>(&'w Interceptor);
-        impl Drop for Answered<'_> {
-            fn drop(&mut self) {
-                let mut asking = lock(&self.0.asking);
-                asking.open -= 1;
-                asking.answered = Some(Instant::now());
-            }
-        }
-        lock(&self.asking).open += 1;
-        Answered(self)
-    }
-
-    /// When the user was last asked something.
-    pub(super) fn last_asked(&self) -> Option<Instant> {
-        let asking = lock(&self.asking);
-        if asking.open > 0 { Some(Instant::now()) } else { asking.answered }
     }
 
     /// Keeps a line that the server wrote to standard error.
@@ -252,17 +221,14 @@ impl Interceptor {
                     self.forget(*id);
                 }
             }
-            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {
-                if let Some(id) = answers(message) {
-                    self.finished(id);
-                }
-            }
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {}
         }
     }
 
-    /// Notes that a request of the server has ended.
-    pub(super) fn finished(&self, id: &NumberOrString) {
-        lock(&self.asked).remove(id);
+    /// Takes note of a response to the server that is about to be sent. False if its request is not open any more: its
+    /// session is lost, or the server has cancelled it.
+    pub(super) fn replies(&self, message: &ClientJsonRpcMessage) -> bool {
+        answers(message).is_none_or(|id| self.questions.end(id))
     }
 
     /// Notes that a message is being written to the server, and is no longer queued.
@@ -307,25 +273,31 @@ impl Interceptor {
         let Some(id) = id.filter(|id| id.get() != "null") else {
             if method == "notifications/cancelled"
                 && let Some(Ok(cancelled)) = params.map(|params| serde_json::from_str::<Cancelled>(params.get()))
-                && lock(&self.pings).contains(&cancelled.id)
             {
                 // A cancelled ping gets its response anyway; rmcp would not report the cancellation.
-                return Verdict::Drop;
+                if lock(&self.pings).contains(&cancelled.id) {
+                    return Verdict::Drop;
+                }
+                // rmcp drops the response to it.
+                self.questions.end(&cancelled.id);
             }
             return if method == "notifications/progress" { self.progress(params) } else { Verdict::Pass };
         };
         let id = (id.get().len() <= MAX_ID).then(|| serde_json::from_str::<NumberOrString>(id.get()).ok()).flatten();
         let is_bounded = method == "ping" && !self.over_http.load(Ordering::Relaxed);
-        let mut asked = lock(if is_bounded { &self.pings } else { &self.asked });
-        // No limit for pings here: reading pauses instead.
-        if (is_bounded || asked.len() < MAX_ASKED)
-            && let Some(id) = id
-            && asked.insert(id.clone())
-        {
-            return if is_bounded { Verdict::Ping(id) } else { Verdict::Pass };
-        }
-        tracing::warn!(server = %self.server, open = asked.len(), "a request of the server's is dropped: too many, or not a new id");
-        Verdict::Drop
+        let verdict = id.and_then(|id| {
+            if is_bounded {
+                // No limit for pings here: reading pauses instead.
+                lock(&self.pings).insert(id.clone()).then_some(Verdict::Ping(id))
+            } else {
+                self.questions.begin(id).then_some(Verdict::Pass)
+            }
+        });
+        verdict.unwrap_or_else(|| {
+            let open = self.questions.len();
+            tracing::warn!(server = %self.server, open, "a request of the server's is dropped: too many, or not a new id");
+            Verdict::Drop
+        })
     }
 
     /// Takes our part out of a server's message, and returns what rmcp gets of it.
@@ -493,8 +465,4 @@ fn read_error(error: Option<&RawValue>) -> RpcError {
 fn number(id: &RawValue) -> Option<i64> {
     let text = id.get();
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).parse().ok()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,9 +9,10 @@ use serde_json::Value;
 use tokio::task::{AbortHandle, JoinError};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Inner;
 use super::delay::{STABLE, delay};
 use super::session::{Session, timed_out};
-use super::{Inner, lock};
+use crate::model::lock::lock;
 use crate::{CallError, ErrorCode};
 
 /// The longest delay before an attempt to connect for which calls wait: during a longer one, they fail at once.

@@ -1,28 +1,27 @@
 //! One connection to a server, from its start to its end.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ClientResult, CustomResult,
-    ErrorCode as RpcCode, ErrorData, GetExtensions, Implementation, ListToolsRequest, NumberOrString,
-    PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions, ListToolsRequest, NumberOrString,
+    PaginatedRequestParams, ServerResult,
 };
-use rmcp::service::{
-    NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle, RunningService, Service, ServiceError,
-};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use super::host::Host;
 use super::interceptor::{Answer, Interceptor, RpcError, Slot, cost};
 use super::secrets::Given;
 use super::start::{self, Authorization};
 use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;
 use crate::model::clock::millis;
+use crate::model::lock::lock;
 use crate::{CallError, ErrorCode, ProgressSink};
 
 /// How often a server may ask further questions before a call fails.
@@ -303,7 +302,7 @@ impl Session {
 
     /// Closes the connection, and ends the process or the session of the server.
     pub(super) async fn close(&self) {
-        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let service = lock(&self.service).take();
         if let Some(service) = service {
             self.interceptor.end(format!("the connection to the MCP server `{}` was closed", self.interceptor.server));
             let _ = service.cancel().await;
@@ -316,7 +315,14 @@ impl Session {
         match error {
             ServiceError::TransportClosed => self.interrupted(None),
             ServiceError::TransportSend(_) if self.interceptor.reason().is_some() => self.interrupted(None),
-            ServiceError::TransportSend(error) => transport_failure(server, &*error.error),
+            ServiceError::TransportSend(error) => {
+                let failure = transport_failure(server, &*error.error);
+                #[cfg(feature = "mcp-http")]
+                if super::http::may_be_done(&*error.error) {
+                    return self.unsure(failure.message());
+                }
+                failure
+            }
             // Responses of the server never get here: this is rmcp's reason for having none.
             ServiceError::McpError(error) => self.interrupted(Some(&error.message)),
             error => CallError::execution(format!("the MCP server `{server}`: {error}")),
@@ -331,8 +337,13 @@ impl Session {
             (None, Some(why)) => format!("the MCP server `{server}` did not answer: {why}"),
             (None, None) => format!("the connection to the MCP server `{server}` broke off before the answer"),
         };
+        self.unsure(&why)
+    }
+
+    /// The error of a call that the server may have carried out.
+    fn unsure(&self, why: &str) -> CallError {
         CallError::execution(format!("{why}; the call may have been carried out, so it is not repeated"))
-            .with_details(json!({ "server": &**server, "interrupted": true }))
+            .with_details(json!({ "server": &*self.interceptor.server, "interrupted": true }))
     }
 }
 
@@ -370,7 +381,7 @@ impl Waiting<'_> {
             if let Ok(received) = timeout_at(next, &mut handle.rx).await {
                 return Ok(closed(received));
             }
-            let seen = slot.last_progress().max(self.session.interceptor.last_asked());
+            let seen = slot.last_progress().max(self.session.interceptor.questions.last_asked());
             match (seen.filter(|last| *last > sign_of_life), until) {
                 (Some(last), until) if until.is_none_or(|until| next < until) => sign_of_life = last,
                 (_, Some(until)) if next >= until => {
@@ -426,66 +437,4 @@ pub(super) fn rpc_failure(server: &str, error: &RpcError) -> CallError {
     }
     CallError::execution(format!("the MCP server `{server}` answered with error {}: {message}", error.code))
         .with_details(details)
-}
-
-/// The handler of requests of the server to this side.
-#[derive(Clone)]
-pub(super) struct Host {
-    /// The connection, held weakly: rmcp may keep this value for any time.
-    interceptor: Weak<Interceptor>,
-    given: Arc<Given>,
-    asks: Asks,
-    /// Notified when the tools may have changed.
-    pub(super) changed: Arc<Notify>,
-}
-
-impl Service<RoleClient> for Host {
-    async fn handle_request(
-        &self,
-        request: ServerRequest,
-        context: RequestContext<RoleClient>,
-    ) -> Result<ClientResult, ErrorData> {
-        let mut request = match request {
-            ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
-            ServerRequest::CustomRequest(custom) => json!({ "method": custom.method, "params": custom.params }),
-            request => serde_json::to_value(&request).unwrap_or_default(),
-        };
-        let params = request.get_mut("params").map(Value::take).unwrap_or_default();
-        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
-        let interceptor = self.interceptor.upgrade();
-        let asking = interceptor.as_ref().map(|interceptor| interceptor.asks());
-        // The result of a request that the server has cancelled is not sent.
-        let answer = context.ct.run_until_cancelled(self.asks.answer(method, params)).await;
-        let answer = answer.unwrap_or_else(|| Err((-32800, "the server has cancelled its question".to_owned())));
-        drop(asking);
-        if let Some(interceptor) = &interceptor {
-            interceptor.finished(&context.id);
-        }
-        answer
-            .map(|result| ClientResult::CustomResult(CustomResult::new(result)))
-            .map_err(|(code, message)| ErrorData::new(RpcCode(code), message, None))
-    }
-
-    async fn handle_notification(
-        &self,
-        notification: ServerNotification,
-        _: NotificationContext<RoleClient>,
-    ) -> Result<(), ErrorData> {
-        match notification {
-            ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
-            ServerNotification::LoggingMessageNotification(message) => {
-                let message = serde_json::to_value(&message.params).unwrap_or_default();
-                let server = self.interceptor.upgrade().map(|interceptor| interceptor.server.clone());
-                let message = || self.given.words(&message);
-                tracing::debug!(target: "ops_runtime::mcp::log", server = server.as_deref(), message = message());
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        let implementation = Implementation::new("ops-runtime", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(self.asks.capabilities(), implementation).with_protocol_version(ProtocolVersion::V_2025_11_25)
-    }
 }

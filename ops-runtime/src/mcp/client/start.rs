@@ -11,9 +11,10 @@ use tokio::time::timeout;
 
 #[cfg(feature = "mcp-auth")]
 pub(super) use super::auth::Authorization;
+use super::host::Host;
 use super::interceptor::{Interceptor, RpcError};
 use super::secrets::Given;
-use super::session::{Host, rpc_failure, transport_failure};
+use super::session::{rpc_failure, transport_failure};
 use super::stdio::Stdio;
 use crate::CallError;
 use crate::mcp::config::{McpServerConfig, Target};
@@ -91,7 +92,7 @@ async fn authorized(
             authorization.connected(true);
             return Ok(started);
         };
-        match authorization.authorize(&challenge, sent).await {
+        match authorization.authorize(&given.demanded(&challenge), sent).await {
             Ok(asked) => granted = asked.then_some(challenge),
             Err(error) => return Ok(Err(error.into())),
         }

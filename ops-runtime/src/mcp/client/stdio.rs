@@ -32,8 +32,8 @@ use crate::mcp::config::Stdio as Config;
 /// seconds, and fail on a later response.
 const DISCOVERY: Duration = Duration::from_secs(8);
 
-/// How long to wait for the rest of a server's standard error after it has exited: a process that it left behind may
-/// hold it open.
+/// How long to wait for the rest of a server's standard error after it has exited: a process that it started in another
+/// group may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How long a server that has stopped reading may go on writing.
@@ -254,6 +254,7 @@ impl Transport<RoleClient> for Stdio {
     /// Queues the message at once, so that messages are written in order.
     fn send(&mut self, mut message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.interceptor.outbound(&mut message);
+        self.interceptor.replies(&message);
         let sent = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
             let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the connection is closed");

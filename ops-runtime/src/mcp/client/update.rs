@@ -9,8 +9,9 @@ use tokio::time::{Instant, timeout};
 
 use super::catalog::Catalog;
 use super::session::Session;
-use super::{Inner, Remote, lock};
+use super::{Inner, Remote};
 use crate::mcp::tool_changes;
+use crate::model::lock::lock;
 use crate::run::registry::WeakRegistry;
 use crate::{CallError, Diagnostic, ErrorCode, OperationSpec, OutputPolicy, Registry, SpecRef};
 
@@ -25,7 +26,7 @@ impl Inner {
             if let Ok(loaded) = timeout(limit.saturating_sub(since.elapsed()), &mut loading).await {
                 return loaded;
             }
-            match session.interceptor.last_asked().filter(|asked| *asked > since) {
+            match session.interceptor.questions.last_asked().filter(|asked| *asked > since) {
                 Some(asked) => since = asked,
                 None => break,
             }
@@ -43,7 +44,7 @@ impl Inner {
         let begun = Instant::now();
         let loaded = self.load(&session).await;
         // The next connection lists them by itself; and who has just said no is not asked again.
-        let has_asked = session.interceptor.last_asked().is_some_and(|asked| asked > begun);
+        let has_asked = session.interceptor.questions.last_asked().is_some_and(|asked| asked > begun);
         let is_over = loaded.is_ok() || !session.is_open() || has_asked;
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");

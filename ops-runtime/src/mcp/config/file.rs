@@ -152,7 +152,16 @@ impl Keys {
         let headers = self.texts("headers")?;
         let (bearer, oauth) = match self.text("auth")? {
             Some(auth) if auth == "oauth" => (None, true),
-            Some(auth) => (Some(auth.strip_prefix("Bearer ").unwrap_or(&auth).to_owned()), false),
+            // The variable behind a scheme may be empty.
+            Some(auth) => match auth.trim_start().split_once(' ') {
+                Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+                    (Some(token.trim().to_owned()), false)
+                }
+                Some((_, rest)) if !rest.trim().is_empty() => {
+                    return Err("`auth` has another scheme than `Bearer`: set it in `headers`".to_owned());
+                }
+                _ => (Some(auth), false),
+            },
             None => (None, false),
         };
         Ok(Http { url, shown_url, headers, bearer, oauth })

@@ -15,6 +15,29 @@ impl KeepsSecrets for McpServerConfig {
         }
         self.filled.iter().for_each(|(name, value)| add_variable(secrets, name, value));
         #[cfg(feature = "mcp-auth")]
+        self.add_client_secret(secrets);
+    }
+}
+
+impl McpServerConfig {
+    /// The settings that are credentials by what they are, or by their names. The others may be parts of a server's URLs, and so
+    /// may those in the host or the path of its own URL, whatever their names.
+    #[cfg(feature = "mcp-http")]
+    pub(in crate::mcp) fn credentials(&self) -> Secrets {
+        let (mut secrets, mut place) = (Secrets::default(), "");
+        if let Target::Http(http) = &self.target {
+            place = http.place();
+            http.bearer.iter().for_each(|token| secrets.add(token));
+            http.headers.iter().for_each(|(name, value)| add_named(&mut secrets, place, name, value));
+        }
+        self.filled.iter().for_each(|(name, value)| add_named(&mut secrets, place, name, value));
+        #[cfg(feature = "mcp-auth")]
+        self.add_client_secret(&mut secrets);
+        secrets
+    }
+
+    #[cfg(feature = "mcp-auth")]
+    fn add_client_secret(&self, secrets: &mut Secrets) {
         if let Some((_, Some(secret))) = self.oauth.as_ref().and_then(|oauth| oauth.client.as_ref()) {
             secrets.add(secret.expose());
         }
@@ -38,6 +61,24 @@ impl Http {
         self.headers.iter().for_each(|(name, value)| secrets.add_header(name, value));
         self.bearer.iter().for_each(|token| secrets.add(token));
         secrets.add_url(&self.url);
+    }
+
+    /// The host and the path of the URL. The user and the query, which may be credentials, are no part of it.
+    #[cfg(feature = "mcp-http")]
+    fn place(&self) -> &str {
+        let after = self.url.split_once("://").map_or(self.url.as_str(), |(_, after)| after);
+        let place = after.split(['?', '#']).next().unwrap_or_default();
+        let authority = place.split('/').next().unwrap_or_default();
+        authority.rfind('@').and_then(|at| place.get(at..)).unwrap_or(place)
+    }
+}
+
+/// Adds the value of a header or a variable if its name shows that it is secret. A URL may be that of the authorization server,
+/// whatever its name. What is part of the server's place is part of the URLs that the server names, too.
+#[cfg(feature = "mcp-http")]
+fn add_named(secrets: &mut Secrets, place: &str, name: &str, value: &str) {
+    if names_a_secret(name) && !value.contains("://") && !place.contains(value.trim()) {
+        secrets.add_setting(name, value);
     }
 }
 

@@ -3,7 +3,12 @@ use serde_json::json;
 use super::*;
 
 fn read(text: &str) -> McpConfig {
-    McpConfig::from_json_with(text, |name| (name == "KEY").then(|| "s3cret".to_owned())).unwrap()
+    let look_up = |name: &str| match name {
+        "KEY" => Some("s3cret".to_owned()),
+        "EMPTY" => Some(String::new()),
+        _ => None,
+    };
+    McpConfig::from_json_with(text, look_up).unwrap()
 }
 
 fn stdio(server: &McpServerConfig) -> &Stdio {
@@ -51,6 +56,8 @@ fn a_url_goes_by_several_names() {
             false,
         ),
         (r#"{ "url": "https://a.example/mcp", "type": "http", "auth": "Bearer ${KEY}" }"#, Some("s3cret"), false),
+        (r#"{ "url": "https://a.example/mcp", "auth": "bearer  ${KEY}" }"#, Some("s3cret"), false),
+        (r#"{ "url": "https://a.example/mcp", "auth": "Bearer ${EMPTY}" }"#, Some(""), false),
     ] {
         let config = read(&format!(r#"{{ "servers": {{ "one": {text} }} }}"#));
         let server = http(config.server("one").unwrap());
@@ -75,6 +82,7 @@ fn what_is_wrong_with_a_server_is_said_with_its_name() {
         (r#"{ "command": "x", "disabled": "yes" }"#, "`disabled`"),
         (r#"{ "command": "x", "type": "http" }"#, "transport `http`"),
         (r#"{ "url": "x", "type": "websocket" }"#, "transport `websocket`"),
+        (r#"{ "url": "x", "auth": "Basic ${KEY}" }"#, "`auth` has another scheme than `Bearer`: set it in `headers`"),
         (r#"{ "command": "x", "env": { "A": "${UNSET}" } }"#, "in `env`, the variable `UNSET` is not set"),
         (r#"{ "url": "x", "headers": { "A": "${UNSET}" } }"#, "in `headers`, the variable `UNSET` is not set"),
     ] {

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -22,6 +22,7 @@ use url::{Url, form_urlencoded};
 use crate::CallError;
 use crate::http::{Destinations, Home, Resolver, Secret, builder, is_safe};
 use crate::mcp::invalid;
+use crate::model::lock::lock;
 use crate::model::secrets::{Secrets, names_a_secret};
 
 /// Limit of the bytes of a response.
@@ -38,20 +39,20 @@ pub(in crate::mcp) struct Bound {
 impl Bound {
     /// The token endpoint that issued the tokens, or that knows the client's secret.
     pub(in crate::mcp) fn endpoint(&self) -> Option<String> {
-        self.endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.endpoint).clone()
     }
 
     pub(in crate::mcp) fn set(&self, endpoint: Option<String>) {
-        *self.endpoint.lock().unwrap_or_else(PoisonError::into_inner) = endpoint;
+        *lock(&self.endpoint) = endpoint;
     }
 
     /// The secret of a registered client.
     pub(in crate::mcp) fn secret_of(&self, client: &str) -> Option<Secret> {
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner).get(client).cloned()
+        lock(&self.registered).get(client).cloned()
     }
 
     pub(in crate::mcp) fn register(&self, client: String, secret: Secret) {
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner).insert(client, secret);
+        lock(&self.registered).insert(client, secret);
     }
 }
 

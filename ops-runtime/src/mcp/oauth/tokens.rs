@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
 
 use super::steps::Bound;
 use crate::http::Secret;
+use crate::model::lock::lock;
 use crate::{BoxFuture, CallError};
 
 /// A store of tokens, by the URL of the MCP server that they are for.
@@ -35,7 +36,7 @@ impl MemoryTokenStore {
         &self,
         work: impl FnOnce(&mut BTreeMap<String, Secret>) -> T,
     ) -> BoxFuture<'static, Result<T, CallError>> {
-        let done = work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let done = work(&mut lock(&self.0));
         Box::pin(std::future::ready(Ok(done)))
     }
 }
@@ -72,7 +73,7 @@ pub(in crate::mcp) struct Refreshes(Arc<Mutex<BTreeMap<String, Arc<tokio::sync::
 impl Refreshes {
     /// The lock for the tokens of a server.
     fn of(&self, server: &str) -> Arc<tokio::sync::Mutex<()>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(server.to_owned()).or_default().clone()
+        lock(&self.0).entry(server.to_owned()).or_default().clone()
     }
 }
 

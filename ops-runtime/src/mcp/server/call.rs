@@ -163,7 +163,7 @@ impl<'a> Call<'a> {
 
     /// Runs a subscription to its end.
     async fn collected(&self, invocation: Invocation, input: Value) -> CallToolResult {
-        let stream = match pipeline::stream(invocation, &self.tool.spec().id, input).await {
+        let stream = match pipeline::answer_stream(invocation, &self.tool.spec().id, input).await {
             Ok(stream) => stream,
             Err(error) => return self.failure(error),
         };

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -10,6 +9,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
 use rmcp::model::{ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -18,25 +18,20 @@ use super::answers::Answers;
 use super::body::{McpBody, plain, refusal};
 use super::cors::Asking;
 use super::handler::Connection;
-use super::limits::{Limits, busy};
+use super::limits::{Held, Limits, busy};
 use super::message;
 use super::options::McpServerOptions;
-use super::sessions::{self, Sessions, Unknown};
+use super::sessions::{self, Entered, Sessions, Unknown};
 use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::authenticator::Authenticator;
 use crate::run::host_check::Door;
 use crate::run::principal::Principal;
-use crate::{BoxFuture, CancelToken, Identity};
+use crate::{BoxFuture, CancelToken};
 
 const SESSION: &str = "mcp-session-id";
-
-/// The largest size of a request by default, in bytes.
-const MAX_REQUEST: usize = 4 * 1024 * 1024;
-
-/// Returns the identity of the sender of a request.
-type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> + Send + Sync;
 
 /// A registry as an MCP server over streamable HTTP: a `tower` service, to be mounted at the server's path.
 ///
@@ -46,8 +41,9 @@ type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unaut
 ///
 /// # Limits
 ///
-/// [`McpServerOptions`] sets the limits. A request beyond `max_requests`, `max_request_bytes` or `max_unread_bytes` is
-/// answered with 503, one beyond `max_session_requests` with 429, and a body slower than `read_timeout` with 408.
+/// [`McpServerOptions`] sets the limits. A request beyond `max_requests`, `max_bodies` or `max_unread_bytes` is answered with
+/// 503, one beyond `max_session_requests` with 429, a body longer than `max_body` with 413, and one slower than
+/// `read_timeout` with 408.
 /// What may end work is let in beyond the limits of requests and results: the answers of a session's client, its
 /// notifications, and the end of the session (DELETE). A stream of the server's own messages is no request: one beyond
 /// `max_streams` is answered with 503.
@@ -67,10 +63,8 @@ pub struct McpService {
     sessions: Arc<Sessions>,
     limits: Arc<Limits>,
     server: Arc<Shared>,
-    authenticator: Option<Arc<Authenticator>>,
-    /// The origins whose pages may send requests, beside those of the hosts.
-    origins: Vec<String>,
-    /// The pages that may read answers.
+    authenticator: Option<Arc<dyn Authenticator>>,
+    /// The names of the server, and the other origins whose pages may send requests and read responses.
     door: Door,
 }
 
@@ -79,25 +73,26 @@ impl McpService {
         let server = Arc::new(server);
         let sessions = Arc::new(Sessions::new(&server));
         let limits = Arc::new(Limits::new(&server.options));
-        let config =
-            StreamableHttpServerConfig::default().enforce_origin_validation().with_max_request_body_bytes(MAX_REQUEST);
+        // Hosts and origins are checked before a request gets to the SDK.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_max_request_body_bytes(server.options.max_body);
         let connect = {
             let server = server.clone();
             move || Ok(Connection::new(server.clone()))
         };
         let inner = StreamableHttpService::new(connect, sessions.clone(), config);
-        let (origins, door) = (Vec::new(), Door::any());
-        let service = Self { inner, sessions, limits, server, authenticator: None, origins, door };
-        service.with_hosts(["localhost", "127.0.0.1", "[::1]"])
+        Self { inner, sessions, limits, server, authenticator: None, door: Door::default() }
     }
 
-    /// Sets the authenticator: the future returns the identity of the sender of a request, from its head.
+    /// Sets the authenticator, which determines the identity of the sender of a request. A request without credentials
+    /// gets the status 401.
     ///
     /// ```
     /// # use ops_runtime::Registry;
     /// # use ops_runtime::access::Identity;
     /// # use ops_runtime::mcp::{McpServer, Unauthorized};
-    /// let service = McpServer::new(Registry::new()).into_service().with_authenticator(|request| {
+    /// let service = McpServer::new(Registry::new()).into_service().with_authenticator(|request: &http::request::Parts| {
     ///     let token = request.headers.get("authorization").cloned();
     ///     async move {
     ///         match token.as_ref().and_then(|token| token.to_str().ok()) {
@@ -108,12 +103,8 @@ impl McpService {
     /// });
     /// ```
     #[must_use]
-    pub fn with_authenticator<F, Fut>(mut self, authenticate: F) -> Self
-    where
-        F: Fn(&Parts) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Identity, Unauthorized>> + Send + 'static,
-    {
-        self.authenticator = Some(Arc::new(move |parts| Box::pin(authenticate(parts))));
+    pub fn with_authenticator(mut self, authenticator: impl Authenticator) -> Self {
+        self.authenticator = Some(Arc::new(authenticator));
         self
     }
 
@@ -121,8 +112,7 @@ impl McpService {
     /// requests.
     #[must_use]
     pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
-        self.inner.config.allowed_hosts = hosts.into_iter().map(Into::into).collect();
-        self.let_pages_in();
+        self.door.set_hosts(hosts.into_iter().map(Into::into));
         self
     }
 
@@ -130,45 +120,23 @@ impl McpService {
     /// [authenticate](Self::with_authenticator) every caller, since a web page could reach it by DNS rebinding. Pages
     /// may send requests only if [`with_origins`](Self::with_origins) names their origin.
     #[must_use]
-    pub fn with_any_host(self) -> Self {
-        // For the SDK, no hosts are all hosts.
-        self.with_hosts([] as [&str; 0])
+    pub fn with_any_host(mut self) -> Self {
+        self.door.set_any_host();
+        self
     }
 
     /// Also allows pages of other origins, such as `https://app.example.com:443`, or `https://app.example.com:*` for
     /// any port. Their scripts may send any header but cookies, and read the responses (CORS).
     #[must_use]
     pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
-        for origin in origins.into_iter().map(Into::into) {
-            self.door.add_origin(&origin);
-            self.origins.push(origin);
-        }
-        self.let_pages_in();
+        origins.into_iter().for_each(|origin| self.door.add_origin(&origin.into()));
         self
     }
 
-    /// Tells the SDK whose pages may send requests: those of the hosts, and of the origins that are named.
-    fn let_pages_in(&mut self) {
-        let of_host = |scheme: &str, host: &String| {
-            let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-            format!("{scheme}://{host}{}", if has_port { "" } else { ":*" })
-        };
-        let hosts = self.inner.config.allowed_hosts.iter();
-        let own = hosts.flat_map(|host| ["http", "https"].map(|scheme| of_host(scheme, host)));
-        self.inner.config.allowed_origins = own.chain(self.origins.iter().cloned()).collect();
-    }
-
-    /// Sets a handle that ends all sessions and streams, for a shutdown that does not wait for clients.
+    /// Sets a token that ends all sessions and streams, for a shutdown that does not wait for clients.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
         self.inner.config.cancellation_token = cancel.0;
-        self
-    }
-
-    /// Sets the largest size of a request, in bytes; 4 MiB by default.
-    #[must_use]
-    pub fn with_max_request(mut self, bytes: usize) -> Self {
-        self.inner.config.max_request_body_bytes = bytes;
         self
     }
 
@@ -186,6 +154,9 @@ impl McpService {
         B::Error: fmt::Display,
     {
         let (parts, body) = request.into_parts();
+        if let Err(status) = self.let_in(&parts) {
+            return plain(status, "the server is not reached by that name, or from that page");
+        }
         let page = Asking::of(&self.door, &parts.headers);
         let mut response = match page.as_ref().and_then(|page| page.preflight(&parts.method, &parts.headers)) {
             Some(response) => return response,
@@ -197,6 +168,15 @@ impl McpService {
         response
     }
 
+    /// Checks the host of a request, and the page that sends it; the error is the status to refuse it with.
+    fn let_in(&self, parts: &Parts) -> Result<(), StatusCode> {
+        self.door.check(&parts.uri, &parts.headers)?;
+        // A server that does not know its names does not know its pages, either.
+        let is_unknown =
+            || parts.headers.contains_key(header::ORIGIN) && Asking::of(&self.door, &parts.headers).is_none();
+        if self.door.has_any_host() && is_unknown() { Err(StatusCode::FORBIDDEN) } else { Ok(()) }
+    }
+
     async fn authenticated<B>(self, parts: Parts, body: B) -> Response<McpBody>
     where
         B: http_body::Body + Send + 'static,
@@ -204,8 +184,9 @@ impl McpService {
     {
         let caller = match &self.authenticator {
             None => self.server.remote_caller(),
-            Some(authenticate) => match authenticate(&parts).await {
-                Ok(identity) => Principal::Checked(Some(Arc::new(identity))),
+            Some(authenticator) => match authenticator.authenticate(&parts).await {
+                Ok(Some(identity)) => Principal::Checked(Some(Arc::new(identity))),
+                Ok(None) => return unauthorized(Unauthorized::bearer()),
                 Err(refused) => return unauthorized(refused),
             },
         };
@@ -231,26 +212,7 @@ impl McpService {
             },
         };
         let begins = session.is_none();
-        let is_full = matches!(&session, Some((_, None)));
-        let (held, refused) = match parts.method {
-            Method::POST => {
-                let admitted = if is_full { Err(full()) } else { self.limits.admit() };
-                match admitted {
-                    Ok(held) => (held, None),
-                    // Work in the session may wait for this message: only its body tells.
-                    Err(refused) => match (!begins).then(|| self.limits.reserve()).flatten() {
-                        Some(held) => (held, Some(refused)),
-                        None => return Err(refused),
-                    },
-                }
-            }
-            // Ends the session, and all that it has in work.
-            Method::DELETE => (self.limits.uncounted(), None),
-            _ if is_full => return Err(full()),
-            // Streams of the server's own messages are many and last long: they count for their session only.
-            _ => (self.limits.uncounted(), None),
-        };
-        let is_post = parts.method == Method::POST;
+        let (held, refused) = self.seat(&parts.method, session.as_ref())?;
         let returning = session.as_ref().and_then(|(session, _)| Returning::of(&parts, &session.answers));
         let held = Arc::new(held);
         if let Some((session, permit)) = session {
@@ -261,31 +223,8 @@ impl McpService {
         }
         parts.extensions.insert(caller);
         parts.extensions.insert(held.clone());
-        let response = if is_post {
-            let body = self.limits.read(&held, body, self.inner.config.max_request_body_bytes).await?;
-            if let Some(refused) = refused
-                && !message::ends_work(&body)
-            {
-                return Err(refused);
-            }
-            if begins && message::listens(&parts.headers, &body) {
-                self.limits.listen(&held)?;
-            }
-            if begins && !self.sessions.has_room() && message::begins_session(&body) {
-                return Err(crowded());
-            }
-            #[cfg(feature = "durable")]
-            let body = self.renamed(&parts, body);
-            let handling = self.inner.handle(Request::from_parts(parts, Full::new(body)));
-            let (response, is_crowded) = sessions::handled(handling).await;
-            if let Some(id) = held.repeats() {
-                return Err(repeated(id));
-            }
-            // Another request may have taken the last place since.
-            if is_crowded {
-                return Err(crowded());
-            }
-            response
+        let response = if parts.method == Method::POST {
+            self.post(parts, body, &held, begins, refused).await?
         } else {
             let response = self.inner.handle(Request::from_parts(parts, body)).await;
             if response.status() == StatusCode::OK
@@ -298,6 +237,74 @@ impl McpService {
             response
         };
         Ok(response.map(|body| McpBody::holding(body, held)))
+    }
+
+    /// The place of a request among those in flight; and the refusal of a message that is only let in to see if it ends
+    /// work.
+    ///
+    /// # Errors
+    /// The response if there is no room.
+    #[allow(clippy::result_large_err, reason = "an error is the response that is sent")]
+    fn seat(
+        &self,
+        method: &Method,
+        session: Option<&Entered>,
+    ) -> Result<(Held, Option<Response<McpBody>>), Response<McpBody>> {
+        let is_full = matches!(session, Some((_, None)));
+        match *method {
+            Method::POST => {
+                let admitted = if is_full { Err(full()) } else { self.limits.admit() };
+                match admitted {
+                    Ok(held) => Ok((held, None)),
+                    // Work in the session may wait for this message: only its body tells.
+                    Err(refused) => match session.and_then(|_| self.limits.reserve()) {
+                        Some(held) => Ok((held, Some(refused))),
+                        None => Err(refused),
+                    },
+                }
+            }
+            // Ends the session, and all that it has in work.
+            Method::DELETE => Ok((self.limits.uncounted(), None)),
+            _ if is_full => Err(full()),
+            // Streams of the server's own messages are many and last long: they count for their session only.
+            _ => Ok((self.limits.uncounted(), None)),
+        }
+    }
+
+    /// The response to a message. `begins` is true if it is of no session; `refused` is the response if it ends no work.
+    async fn post<B>(
+        &self,
+        parts: Parts,
+        body: B,
+        held: &Held,
+        begins: bool,
+        refused: Option<Response<McpBody>>,
+    ) -> Result<Response<BoxBody<Bytes, Infallible>>, Response<McpBody>>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: fmt::Display,
+    {
+        let body = self.limits.read(held, body).await?;
+        if let Some(refused) = refused
+            && !message::ends_work(&body)
+        {
+            return Err(refused);
+        }
+        if begins && message::listens(&parts.headers, &body) {
+            self.limits.listen(held)?;
+        }
+        if begins && !self.sessions.has_room() && message::begins_session(&body) {
+            return Err(crowded());
+        }
+        #[cfg(feature = "durable")]
+        let body = self.renamed(&parts, body);
+        let handling = self.inner.handle(Request::from_parts(parts, Full::new(body)));
+        let (response, is_crowded) = sessions::handled(handling).await;
+        if let Some(id) = held.repeats() {
+            return Err(repeated(id));
+        }
+        // Another request may have taken the last place since.
+        if is_crowded { Err(crowded()) } else { Ok(response) }
     }
 }
 
@@ -380,6 +387,6 @@ where
 
 impl fmt::Debug for McpService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpService").field("hosts", &self.inner.config.allowed_hosts).finish_non_exhaustive()
+        f.debug_struct("McpService").field("door", &self.door).finish_non_exhaustive()
     }
 }

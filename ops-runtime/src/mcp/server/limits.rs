@@ -5,10 +5,10 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use rmcp::model::RequestId;
@@ -18,13 +18,9 @@ use tokio::time::timeout;
 use super::body::{McpBody, plain};
 use super::options::McpServerOptions;
 use super::session::Session;
-use crate::model::separators::separators;
-
-/// Memory of a JSON value beside its text while it is read, in bytes: the SDK tries several message types.
-const NODE: usize = 256;
-
-/// Number of values of a request that are not counted.
-const SMALL: usize = 64;
+use crate::model::body::pieces::Pieces;
+use crate::model::lock::lock;
+use crate::model::separators::{NODE, SMALL, separators};
 
 /// How many messages are read at a time for which there is no room, as they may end work that takes it.
 const RESERVE: usize = 100;
@@ -41,7 +37,8 @@ pub(super) struct Limits {
     streams: Arc<Semaphore>,
     /// Bytes of requests: those that are read, and what is made of them until they are answered.
     bytes: Arc<Semaphore>,
-    max_bytes: usize,
+    max_bodies: usize,
+    max_body: usize,
     /// Bytes of results that clients have not read yet.
     unread: Arc<AtomicUsize>,
     max_unread: usize,
@@ -69,13 +66,14 @@ impl Limits {
     pub(super) fn new(options: &McpServerOptions) -> Self {
         let semaphore = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         // The highest number of permits that can be acquired at once.
-        let max_bytes = options.max_request_bytes.clamp(1, u32::MAX as usize);
+        let max_bodies = options.max_bodies.clamp(1, u32::MAX as usize);
         Self {
             requests: semaphore(options.max_requests),
             reserve: semaphore(RESERVE),
             streams: semaphore(options.max_streams),
-            bytes: semaphore(max_bytes),
-            max_bytes,
+            bytes: semaphore(max_bodies),
+            max_bodies,
+            max_body: options.max_body,
             unread: Arc::default(),
             max_unread: options.max_unread_bytes,
             read_timeout: options.read_timeout,
@@ -128,16 +126,16 @@ impl Limits {
         Ok(())
     }
 
-    /// Reads the body of a request, of at most `most` bytes, and reserves as many for it as the server will need.
+    /// Reads the body of a request, and reserves as many bytes for it as the server will need.
     ///
     /// # Errors
     /// The response if the body is too large or too slow, or if there is no room.
-    pub(super) async fn read<B>(&self, held: &Held, body: B, most: usize) -> Result<Bytes, Response<McpBody>>
+    pub(super) async fn read<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
     where
         B: http_body::Body,
         B::Error: std::fmt::Display,
     {
-        let read = timeout(self.read_timeout, self.collect(held, body, most)).await;
+        let read = timeout(self.read_timeout, self.collect(held, body)).await;
         let bytes = read.unwrap_or_else(|_| {
             Err(plain(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not come in time (read_timeout)"))
         })?;
@@ -146,48 +144,38 @@ impl Limits {
             return Err(plain(StatusCode::BAD_REQUEST, text));
         }
         let nodes = separators(&bytes);
-        if nodes > self.max_bytes / NODE {
-            return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: too many values (max_request_bytes)"));
+        if nodes > self.max_bodies / NODE {
+            return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: too many values (max_bodies)"));
         }
-        // Counting a small request costs more than it is worth.
         if nodes > SMALL {
             self.hold(held, nodes.saturating_mul(NODE)).await?;
         }
         Ok(bytes)
     }
 
-    async fn collect<B>(&self, held: &Held, body: B, most: usize) -> Result<Bytes, Response<McpBody>>
+    async fn collect<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
     where
         B: http_body::Body,
         B::Error: std::fmt::Display,
     {
-        let mut body = std::pin::pin!(body);
-        let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
-        while let Some(data) = piece(body.as_mut(), most.saturating_sub(first.len() + rest.len())).await? {
+        let (mut body, mut pieces) = (std::pin::pin!(body), Pieces::default());
+        while let Some(data) = piece(body.as_mut(), self.max_body.saturating_sub(pieces.len())).await? {
             self.hold(held, data.len()).await?;
-            // Most bodies arrive in one piece, which is used unchanged.
-            if first.is_empty() && rest.is_empty() {
-                first = data;
-            } else {
-                if rest.is_empty() {
-                    rest.extend_from_slice(&std::mem::take(&mut first));
-                }
-                rest.extend_from_slice(&data);
-            }
+            pieces.push(data);
         }
-        Ok(if rest.is_empty() { first } else { rest.freeze() })
+        Ok(pieces.into_bytes())
     }
 
     /// Reserves more bytes for a request, when there is room; one that needs more than the limit reserves all.
     async fn hold(&self, held: &Held, bytes: usize) -> Result<(), Response<McpBody>> {
         let has = lock(&held.bytes).as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let more = bytes.min(self.max_bytes.saturating_sub(has));
+        let more = bytes.min(self.max_bodies.saturating_sub(has));
         let more = u32::try_from(more).unwrap_or(u32::MAX);
         let permit = match self.bytes.clone().try_acquire_many_owned(more) {
             Ok(permit) => permit,
             Err(_) => match timeout(WAIT, self.bytes.clone().acquire_many_owned(more)).await {
                 Ok(Ok(permit)) => permit,
-                _ => return Err(busy("Too many bytes are in work (max_request_bytes)")),
+                _ => return Err(busy("Too many bytes are in work (max_bodies)")),
             },
         };
         let mut bytes = lock(&held.bytes);
@@ -271,7 +259,7 @@ where
     match body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
         None => Ok(None),
         Some(Ok(Ok(data))) if data.remaining() > room => {
-            Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large (with_max_request)"))
+            Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large (max_body)"))
         }
         Some(Ok(Ok(mut data))) => Ok(Some(data.copy_to_bytes(data.remaining()))),
         Some(Ok(Err(_trailers))) => Ok(Some(Bytes::new())),
@@ -284,8 +272,4 @@ pub(super) fn busy(text: &'static str) -> Response<McpBody> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, text);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

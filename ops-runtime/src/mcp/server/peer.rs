@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use super::question::{capability, declared, declares, input_request, is_answer, 
 #[cfg(feature = "durable")]
 use super::tasks::JobPeer;
 use super::tool::StructuredContent;
+use crate::model::lock::lock;
 use crate::model::random;
 use crate::{CallError, Context};
 
@@ -228,7 +229,7 @@ impl RequestPeer {
             return Ok(answer.clone());
         }
         {
-            let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut asked = lock(&self.0.asked);
             if self.supports(capability) {
                 asked.requests.insert(key.to_owned(), request);
             } else {
@@ -262,7 +263,7 @@ impl RequestPeer {
             }
             // Registered before the check, so that any later question wakes the call.
             self.0.call.register(task.waker());
-            let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut asked = lock(&self.0.asked);
             let Asked { requests, missing } = std::mem::take(&mut *asked);
             match missing {
                 Some(capabilities) => Poll::Ready(Err(Question::Unsupported(capabilities))),

@@ -9,9 +9,6 @@ use super::shared::Shared;
 use super::tool::Served;
 use crate::OperationSpec;
 
-/// Which operations are served.
-pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
-
 /// The name of an operation's tool.
 pub(super) type Naming = Box<dyn Fn(&OperationSpec) -> String + Send + Sync>;
 
@@ -26,13 +23,10 @@ impl ServedTools {
         let Shared { registry, filters, naming, .. } = server;
         let table = registry.table();
         let mut names = Names::default();
-        let served = table
-            .iter()
-            .filter(|entry| entry.handler.is_some() && filters.iter().all(|filter| filter(&entry.spec)))
-            .map(|entry| {
-                let named = naming.as_ref().map(|name| name(&entry.spec));
-                Arc::new(Served::new(entry.clone(), names.give(named.as_deref().unwrap_or(&entry.spec.id))))
-            });
+        let served = table.iter().filter(|entry| entry.handler.is_some() && filters.accept(&entry.spec)).map(|entry| {
+            let named = naming.as_ref().map(|name| name(&entry.spec));
+            Arc::new(Served::new(entry.clone(), names.give(named.as_deref().unwrap_or(&entry.spec.id))))
+        });
         let mut tools: Vec<_> = served.collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         Self { version: table.version, tools }

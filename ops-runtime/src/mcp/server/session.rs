@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::answers::Answers;
 use crate::model::clock::millis;
+use crate::model::lock::lock;
 use crate::run::principal::Principal;
 
 /// How long a session may do nothing after it began: clients report at once that they are ready (MCP specification,
@@ -78,11 +79,11 @@ impl Session {
 
     /// Reserves an id for a request; false if another has it.
     pub(super) fn take(&self, id: &RequestId) -> bool {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
+        lock(&self.ids).insert(id.clone())
     }
 
     pub(super) fn give_back(&self, id: &RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        lock(&self.ids).remove(id);
     }
 
     /// Notes that it is used now: a request begins or ends.

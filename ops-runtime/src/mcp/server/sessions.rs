@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -25,6 +25,7 @@ use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
 use crate::model::clock::millis;
+use crate::model::lock::lock;
 use crate::run::principal::Principal;
 
 /// How long a session must be idle before it may be ended for a new one.
@@ -183,7 +184,13 @@ fn caller(message: &ClientJsonRpcMessage) -> Option<&Principal> {
 
 fn is_call(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
-    matches!(request.request, ClientRequest::CallToolRequest(_))
+    match &request.request {
+        ClientRequest::CallToolRequest(_) => true,
+        // A call that begins a task of 2025-11-25.
+        #[cfg(feature = "durable")]
+        ClientRequest::CustomRequest(request) => request.method.strip_prefix(tasks::wire::PREFIX) == Some("tools/call"),
+        _ => false,
+    }
 }
 
 /// The events of a request, whose answer is kept if there is something to keep it.
@@ -321,10 +328,6 @@ impl SessionManager for Sessions {
         };
         Ok(events)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use rmcp::model::{Extensions, Implementation, ServerCapabilities, ServerConfig};
 
 use super::options::McpServerOptions;
 use super::peer::States;
-use super::served::{Cache, Filter, Naming, ServedTools};
+use super::served::{Cache, Naming, ServedTools};
 #[cfg(feature = "durable")]
 use super::tasks::McpTasks;
 use super::tool::Served;
+use crate::run::filter::Filters;
 use crate::run::principal::Principal;
 use crate::{Identity, Registry};
 
@@ -19,7 +20,7 @@ pub(super) struct Shared {
     pub(super) registry: Registry,
     pub(super) options: McpServerOptions,
     pub(super) identity: Option<Arc<Identity>>,
-    pub(super) filters: Vec<Filter>,
+    pub(super) filters: Filters,
     pub(super) naming: Option<Naming>,
     pub(super) cache: Cache,
     pub(super) states: States,

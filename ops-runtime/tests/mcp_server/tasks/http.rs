@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{code, jobs, server, worker};
 use crate::client::REVISIONS;
 use crate::http::{Ask, authenticated};
+use crate::sessions::{come_back, last_id, rest};
 
 /// A request of a session of its own.
 async fn ask(service: &McpService, who: Option<&str>, method: &str, params: Value) -> Value {
@@ -88,6 +89,20 @@ async fn callers_without_a_name_know_their_tasks_by_their_ids() {
     assert_eq!(code(&ask(&named, Some("Bearer ann"), "tasks/get", task.clone()).await), -32602);
     let mut owner = crate::client::Client::connect(server(&jobs), REVISIONS[0]).await;
     assert_eq!(code(&owner.request("tasks/get", task).await), -32602);
+}
+
+#[tokio::test]
+async fn a_client_that_comes_back_learns_of_its_task() {
+    let jobs = jobs();
+    let service = server(&jobs).into_service();
+    let session = Ask::new(&service, REVISIONS[0]).initialize().await;
+    let ask = || Ask::new(&service, REVISIONS[0]).with("mcp-session-id", &session);
+    ask().send("notifications/initialized", json!({})).await;
+    let read = rest(ask().open("tools/call", work(10)).await).await;
+    let first = read.lines().find_map(|line| line.strip_prefix("id:")).expect("an event with an id").trim();
+    let again = rest(come_back(&service, &session, Some(first)).await).await;
+    assert!(again.contains("\"taskId\"") && again.contains("\"id\":1"), "{again}");
+    assert_eq!(last_id(&again), last_id(&read));
 }
 
 /// A worker that knows stricter rules than the server that submitted does not run the job of a nameless caller.

@@ -1,6 +1,7 @@
 //! The errors of requests: of this side, of HTTP, and of rmcp's transport.
 
 use std::error::Error;
+use std::io;
 
 use http::header::{RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -11,12 +12,47 @@ use super::{Failure, content_type};
 use crate::CallError;
 use crate::model::parameters::{end_of_part, value_of};
 
-/// The error of a request that got no response.
-pub(super) fn broken(error: &dyn Error) -> Failure {
-    StreamableHttpError::Client(CallError::execution(format!(
-        "the request failed: {}",
-        CallError::from_error(error).message()
-    )))
+/// The error of a request that got no response, or not all of one.
+pub(super) fn broken(error: reqwest::Error) -> Failure {
+    let error = error.without_url();
+    let why = format!("the request failed: {}", CallError::from_error(&error).message());
+    // The request did not reach the server, or was redirected.
+    if error.is_builder() || error.is_connect() || error.is_redirect() {
+        return StreamableHttpError::Client(CallError::execution(why));
+    }
+    broken_off(why)
+}
+
+/// The error of a request that may have reached the server.
+pub(super) fn broken_off(why: String) -> Failure {
+    StreamableHttpError::Io(io::Error::other(why))
+}
+
+/// True if the server may have carried out the request of this error: there is no response, or it cannot be read.
+///
+/// This includes the timeout for a new session. rmcp reports it for calls that were refused in the old session, and for those
+/// that were still running there.
+///
+/// `Deserialize` and `UnexpectedServerResponse` are not among them. They come from rmcp, for a response that should begin a
+/// session. The call that waits for the session was refused.
+pub(in crate::mcp::client) fn may_be_done(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    error.downcast_ref::<Failure>().is_some_and(|error| {
+        matches!(
+            error,
+            StreamableHttpError::Io(_)
+                | StreamableHttpError::ResponseBodyTooLarge { .. }
+                | StreamableHttpError::SessionRecoveryTimeout
+                | StreamableHttpError::UnexpectedContentType(_)
+        )
+    })
+}
+
+/// The error of a request that begins a session. The call that waits for the session was refused, so it was not carried out.
+pub(super) fn not_begun(error: Failure) -> Failure {
+    if !may_be_done(&error) {
+        return error;
+    }
+    StreamableHttpError::Client(failure(&error).unwrap_or_else(|| CallError::from_error(&error)))
 }
 
 /// The error of a status, with the details of every HTTP error of this crate.
@@ -37,7 +73,7 @@ pub(super) fn status_error(status: StatusCode, headers: &HeaderMap, body: String
 }
 
 /// A parameter of a challenge (RFC 9110, section 11.2).
-pub(super) fn parameter(challenge: &str, name: &str) -> Option<String> {
+fn parameter(challenge: &str, name: &str) -> Option<String> {
     // They are separated by commas, and the first stands behind the name of its scheme.
     let is = |found: &str| found.rsplit(' ').next().is_some_and(|found| found.eq_ignore_ascii_case(name));
     let mut rest = challenge.trim_start().split_once(' ')?.1;
@@ -51,6 +87,14 @@ pub(super) fn parameter(challenge: &str, name: &str) -> Option<String> {
     None
 }
 
+/// True if a challenge demands a scope that the token lacks (RFC 6750, section 3.1). The error may be missing.
+pub(super) fn demands_scope(challenge: &str) -> bool {
+    match parameter(challenge, "error") {
+        Some(error) => error == "insufficient_scope",
+        None => parameter(challenge, "scope").is_some(),
+    }
+}
+
 /// The error that a failed transport stands for.
 pub(in crate::mcp::client) fn failure(error: &(dyn Error + Send + Sync + 'static)) -> Option<CallError> {
     let challenged = |status: StatusCode, challenge: &str| {
@@ -60,6 +104,7 @@ pub(in crate::mcp::client) fn failure(error: &(dyn Error + Send + Sync + 'static
     };
     match error.downcast_ref::<Failure>()? {
         StreamableHttpError::Client(error) => Some(error.clone()),
+        StreamableHttpError::Io(error) => Some(CallError::from_error(error)),
         StreamableHttpError::AuthRequired(error) => {
             challenged(StatusCode::UNAUTHORIZED, &error.www_authenticate_header)
         }

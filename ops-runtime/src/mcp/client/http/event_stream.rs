@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use http::{HeaderName, HeaderValue, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -19,6 +19,7 @@ use serde_json::Value;
 use sse_stream::Sse;
 use tokio::sync::Notify;
 
+use super::errors::not_begun;
 use super::replies::Replies;
 use super::{Failure, OPENING};
 use crate::CallError;
@@ -57,6 +58,10 @@ impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         if matches!(message, ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_)) {
+            if !self.interceptor.replies(&message) {
+                tracing::debug!(server = %self.interceptor.server, "a reply to a question that is not open is not sent");
+                return Ok(StreamableHttpPostResponse::Accepted);
+            }
             let (client, server) = (self.client.clone(), self.interceptor.server.clone());
             let unsent = self.replies.send(Box::pin(async move {
                 if let Err(error) = client.post_message(uri, message, session_id, auth_header, headers).await {
@@ -72,7 +77,18 @@ impl<C: StreamableHttpClient<Error = CallError> + Sync> StreamableHttpClient for
         }
         let begins = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::InitializeRequest(_)));
-        let answer = self.client.post_message(uri, message, session_id, auth_header, headers).await?;
+        let has_begun = matches!(&message, ClientJsonRpcMessage::Notification(notification)
+            if matches!(notification.notification, ClientNotification::InitializedNotification(_)));
+        // The questions of a session that the server has forgotten: those of the next may have the same ids.
+        if begins {
+            self.interceptor.questions.withdraw();
+        }
+        let sent = self.client.post_message(uri, message, session_id, auth_header, headers).await;
+        let answer = if begins || has_begun { sent.map_err(not_begun)? } else { sent? };
+        // The streams of the old session stayed open meanwhile, and may have brought more. The next has no stream yet.
+        if has_begun {
+            self.interceptor.questions.withdraw();
+        }
         // rmcp restarts a session that the server has forgotten; by then the server may have other tools.
         if begins && self.begun.swap(true, Ordering::AcqRel) {
             self.changed.notify_one();
@@ -222,7 +238,12 @@ impl<C: StreamableHttpClient<Error = CallError>> Again<C> {
 
 /// True if the server may open the stream when it is asked again.
 fn passes(error: &Failure) -> bool {
-    let StreamableHttpError::Client(error) = error else { return false };
+    let error = match error {
+        StreamableHttpError::Client(error) => error,
+        // It broke off.
+        StreamableHttpError::Io(_) => return true,
+        _ => return false,
+    };
     let status =
         error.details().get("statusCode").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
     let Some(status) = status.and_then(|status| StatusCode::from_u16(status).ok()) else { return true };
@@ -234,7 +255,10 @@ fn passes(error: &Failure) -> bool {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use serde_json::json;
+
     use super::*;
+    use crate::mcp::client::interceptor::Verdict;
 
     /// A server that opens the stream at some tries.
     #[derive(Clone, Default)]
@@ -300,14 +324,37 @@ mod tests {
         assert!((600..2000).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
     }
 
+    #[tokio::test]
+    async fn a_question_of_a_lost_session_takes_no_id_of_the_next() {
+        let interceptor = Interceptor::new("s");
+        let standing = Standing::new(Fake::default(), interceptor.clone(), Arc::default());
+        let send = async |message: Value| {
+            let message = serde_json::from_value(message).unwrap();
+            standing.post_message("http://x".into(), message, None, None, HashMap::new()).await.unwrap();
+        };
+        let asks = || {
+            let question = r#"{"id":0,"method":"elicitation/create"}"#;
+            matches!(interceptor.inbound(question).unwrap(), Verdict::Pass)
+        };
+        assert!(asks() && !asks());
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" },
+        });
+        send(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })).await;
+        // A stream of the old session brings another, before the next session has begun.
+        assert!(asks() && !asks());
+        send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        assert!(asks() && !asks());
+    }
+
     #[test]
     fn only_what_may_pass_is_tried_again() {
         let failed =
             |details: Value| passes(&StreamableHttpError::Client(CallError::execution("x").with_details(details)));
         for (status, expected) in [(400, false), (404, false), (429, true), (500, true), (501, false), (503, true)] {
-            assert_eq!(failed(serde_json::json!({ "statusCode": status })), expected, "{status}");
+            assert_eq!(failed(json!({ "statusCode": status })), expected, "{status}");
         }
-        assert!(failed(Value::Null));
+        assert!(failed(Value::Null) && passes(&StreamableHttpError::Io(std::io::Error::other("broken off"))));
         assert!(!passes(&StreamableHttpError::ServerDoesNotSupportSse));
     }
 }

@@ -1,9 +1,11 @@
 //! Replies to the server's requests, which do not wait for one another.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
+
+use crate::model::lock::lock;
 
 /// How many replies are sent at a time.
 const MOST: usize = 16;
@@ -18,7 +20,7 @@ pub(super) struct Replies(Arc<Mutex<JoinSet<()>>>);
 impl Replies {
     /// Sends a reply in a task of its own. Returns it if too many are being sent.
     pub(super) fn send(&self, reply: BoxFuture<'static, ()>) -> Option<BoxFuture<'static, ()>> {
-        let mut sending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sending = lock(&self.0);
         while sending.try_join_next().is_some() {}
         if sending.len() >= MOST {
             return Some(reply);

@@ -1,6 +1,6 @@
 //! The slot in which the response to a request arrives.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Interceptor;
+use crate::model::lock::lock;
 use crate::{Progress, ProgressSink};
 
 /// Receives the response to one request, and its progress; nothing more arrives when it is dropped.
@@ -108,7 +109,7 @@ impl Slot {
     }
 
     fn state(&self) -> MutexGuard<'_, SlotState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+#[cfg(unix)]
+use rustix::process::{Pid, kill_process_group};
 use tokio::process::Child;
 use tokio::time::timeout;
 
@@ -11,46 +13,56 @@ use tokio::time::timeout;
 const EXIT: Duration = Duration::from_secs(2);
 
 /// A child process and the processes that it starts.
-pub(super) struct Process(Child);
+pub(super) struct Process {
+    child: Child,
+    /// The group of the processes, until they are killed.
+    #[cfg(unix)]
+    group: Option<Pid>,
+}
 
 impl Process {
     pub(super) fn of(child: Child) -> Self {
-        Self(child)
+        Self {
+            #[cfg(unix)]
+            group: child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw),
+            child,
+        }
     }
 
-    /// Waits for the child to exit.
+    /// Waits for the child to exit, and kills the processes that it leaves behind.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.0.wait().await
+        let status = self.child.wait().await;
+        // At once: no other process gets the number of the group while it has members, and later any may have it.
+        self.signal(Signal::Kill);
+        status
     }
 
     /// Waits for the child to exit, and kills it if it does not.
     pub(super) async fn end(&mut self) {
-        if timeout(EXIT, self.0.wait()).await.is_ok() {
-            self.signal(Signal::Kill);
+        if timeout(EXIT, self.wait()).await.is_ok() {
             return;
         }
         self.signal(Signal::Terminate);
-        if timeout(EXIT, self.0.wait()).await.is_err() {
+        if timeout(EXIT, self.wait()).await.is_err() {
             self.signal(Signal::Kill);
-            let _ = self.0.kill().await;
+            let _ = self.child.kill().await;
         }
     }
 
-    /// Signals the child and those that it started, until the child has been waited for.
+    /// Signals the child and those that it started, until they are killed.
     #[cfg(unix)]
-    pub(super) fn signal(&self, signal: Signal) {
-        use rustix::process::{Pid, kill_process_group};
-        // Once the child has been waited for, its id is gone: its group may live on, but the number may be reused.
-        let Some(group) = self.0.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) else { return };
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
+    pub(super) fn signal(&mut self, signal: Signal) {
+        let (group, signal) = match signal {
+            Signal::Terminate => (self.group, rustix::process::Signal::TERM),
+            Signal::Kill => (self.group.take(), rustix::process::Signal::KILL),
         };
-        let _ = kill_process_group(group, signal);
+        if let Some(group) = group {
+            let _ = kill_process_group(group, signal);
+        }
     }
 
     #[cfg(not(unix))]
-    pub(super) fn signal(&self, _: Signal) {}
+    pub(super) fn signal(&mut self, _: Signal) {}
 }
 
 impl Drop for Process {

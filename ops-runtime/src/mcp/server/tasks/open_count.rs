@@ -1,7 +1,9 @@
 //! Counts the open tasks of each caller.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::model::lock::lock;
 
 /// The number of each caller's tasks that have not ended.
 #[derive(Debug, Default, Clone)]
@@ -21,7 +23,7 @@ impl Open {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<String>, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
