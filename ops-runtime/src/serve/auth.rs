@@ -12,8 +12,8 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 
-use super::identity::Authenticator;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::authenticator::Authenticator;
 use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
 
 pub use self::api_keys::ApiKeys;

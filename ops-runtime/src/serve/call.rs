@@ -10,18 +10,18 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::accept::ENVELOPE;
 use super::incoming::Incoming;
 use super::own_response;
-use super::problem::{PROBLEM, Problem, is_of_input};
+use super::problem::{PROBLEM, Problem};
 use super::response;
 use super::routes::Route;
+use super::status::status_of;
 use super::stream::{Framing, Streaming, last_event};
 use super::upload::Clock;
 use crate::model::media::{Form, form};
 use crate::model::request_id::RequestId;
 use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
-use crate::run::attempt::ReceivedKey;
+use crate::run::attempt::{IDEMPOTENCY_KEY, ReceivedKey};
 use crate::run::context::deadline_after;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::redact;
@@ -36,9 +36,6 @@ const LAST_EVENT_ID: &str = "lastEventId";
 
 /// The header with a client's preferences (RFC 7240), and its metadata key.
 const PREFER: &str = "prefer";
-
-/// The header by which a client has a repeated request recognised.
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Limit of an idempotency key, in bytes: functions keep them.
 const MAX_KEY: usize = 255;
@@ -65,6 +62,7 @@ impl Incoming<'_> {
         );
         self.meter.operation(&entry.spec.id);
         let is_stream = entry.spec.kind == OperationKind::Subscription;
+        let in_envelope = self.wants_envelope(binding);
         let work = async move {
             if let Err(problem) = self.idempotency_key()
                 && !has_key(binding)
@@ -76,7 +74,7 @@ impl Incoming<'_> {
                 return Box::pin(self.stream(entry, binding, identity, input)).await;
             }
             let mut invocation = self.invocation(identity, is_stream);
-            let gives_bytes = route.is_some_and(Route::gives_bytes) && !self.accept.names(ENVELOPE);
+            let gives_bytes = route.is_some_and(Route::gives_bytes) && !in_envelope;
             // Before the call: one whose response has no room would have its effect, and be sent again.
             let permit = if gives_bytes { Some(self.server.limits.stream()?) } else { None };
             invocation.context = invocation.context.with_bodies(bodies.with_output(gives_bytes));
@@ -103,13 +101,13 @@ impl Incoming<'_> {
                 }
                 data => {
                     envelope.data = data;
-                    response::response(&entry.spec, bound, &self.accept, envelope)
+                    response::response(&entry.spec, bound, &self.accept, in_envelope, envelope)
                 }
             }
         };
         let answered = async move {
             let answered = work.await;
-            let is_own_form = route.is_some() && !self.accept.names(ENVELOPE);
+            let is_own_form = route.is_some() && !in_envelope;
             let mut answered = self.add_said(&entry.spec.id, is_own_form, answered);
             self.add_vary(&mut answered);
             answered
@@ -153,7 +151,7 @@ impl Incoming<'_> {
     ) -> Result<Response<Body>, Problem> {
         let permit = self.server.limits.stream()?;
         let options = &self.server.options;
-        let opening = pipeline::stream(self.invocation(identity, true), &entry.spec.id, input);
+        let opening = pipeline::answer_stream(self.invocation(identity, true), &entry.spec.id, input);
         let opened = match options.timeout {
             Some(timeout) => tokio::time::timeout(timeout, opening)
                 .await
@@ -232,16 +230,17 @@ impl Incoming<'_> {
         if let Some(undeclared) = self.server.undeclared_of(entry) {
             undeclared.tell(&error, &entry.spec);
         }
-        if *error.code() == ErrorCode::ValidationError && !is_of_input(&error, &entry.spec) {
-            // Details of a mismatching result are for the operator.
-            tracing::error!(operation = entry.spec.id.as_ref(), %request, %error, "a result does not match its schema");
-            return Err(Problem::of_error(&error, &entry.spec));
+        if let Some(problem) = Problem::of_result(&error, &entry.spec, &request) {
+            return Err(problem);
         }
         let error = redact::public(error, &entry.spec, &request, self.server.options.expose_errors);
-        let status =
-            error.details().get("statusCode").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
-        let status = status.and_then(|status| StatusCode::from_u16(status).ok());
-        if let (Some(status), Some(body), Some(binding)) = (status, error.details().get("body"), binding) {
+        // Only the error of a response has a status: the details of any other are the operation's own, or those of the server
+        // that declares the code.
+        let is_response = error.own_status().is_some() || *error.code() == ErrorCode::ExecutionError;
+        let status = error.status().filter(|_| is_response);
+        if let (Some(status), Some(body), Some(binding)) = (status, error.details().get("body"), binding)
+            && let Some(status) = status_of(&entry.spec.id, status)
+        {
             let code = status.as_u16();
             let described = binding.response(code, PROBLEM);
             let mut response = match (described, body) {

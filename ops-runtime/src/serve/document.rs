@@ -3,16 +3,17 @@
 //! It is made from the specs and bindings by which the server works, so the two cannot differ. It is the inverse of our
 //! own reader of documents.
 
+mod closure;
 mod components;
 mod request;
 mod response;
 mod security;
 mod switch;
+mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -20,13 +21,17 @@ use self::components::Components;
 use self::request::Input;
 use self::response::{FAILURE, Given, IMPLIED};
 pub(super) use self::security::Security;
+pub(super) use self::texts::{Tagged, Texts, Turn, Written};
 use crate::run::registry::Entry;
 use crate::serve::problem::PROBLEM;
-use crate::serve::{read, tag};
+use crate::serve::read;
 use crate::{HttpBinding, OperationKind, OperationSpec, Text};
 
 /// Characters of a name that are escaped in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The method that a path has a member of its own for since OpenAPI 3.2.
+const QUERY: &str = "QUERY";
 
 /// The description of the server as a whole.
 #[derive(Debug, Clone, Default)]
@@ -37,70 +42,6 @@ pub(super) struct About {
     /// True if the page that shows the document is served.
     #[cfg(feature = "docs-page")]
     pub(super) has_page: bool,
-}
-
-/// A document at a server's URL as texts, made on first use.
-#[derive(Default)]
-pub(super) struct Texts {
-    pub(super) url: String,
-    json: OnceLock<Tagged>,
-    yaml: OnceLock<Tagged>,
-}
-
-/// A text with its entity tag.
-#[derive(Clone)]
-pub(super) struct Tagged {
-    pub(super) text: Bytes,
-    pub(super) tag: Arc<str>,
-}
-
-impl Tagged {
-    fn new(text: String) -> Self {
-        let tag = tag::of([text.as_bytes()]).into();
-        Self { text: text.into(), tag }
-    }
-}
-
-impl Texts {
-    pub(super) fn new(url: String) -> Self {
-        Self { url, ..Self::default() }
-    }
-
-    pub(super) fn text(&self, written: Written, make: impl FnOnce() -> Value) -> Tagged {
-        let text = match written {
-            Written::Json => self.json.get_or_init(|| Tagged::new(make().to_string())),
-            // A tree of JSON can always be written as YAML.
-            Written::Yaml => {
-                self.yaml.get_or_init(|| Tagged::new(serde_saphyr::to_string(&make()).unwrap_or_default()))
-            }
-        };
-        text.clone()
-    }
-}
-
-/// How a document is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
-    Json,
-    Yaml,
-}
-
-impl Written {
-    /// The document at a path, if there is one.
-    pub(super) fn at(path: &str) -> Option<Self> {
-        match path {
-            "/openapi.json" => Some(Self::Json),
-            "/openapi.yaml" => Some(Self::Yaml),
-            _ => None,
-        }
-    }
-
-    pub(super) fn content_type(self) -> &'static str {
-        match self {
-            Self::Json => "application/json",
-            Self::Yaml => "application/yaml",
-        }
-    }
 }
 
 /// The document of these operations, at a server's URL.
@@ -282,7 +223,7 @@ impl Writer<'_> {
     /// Puts an operation at its path. A path and a method have one operation; the fragment of a path distinguishes
     /// others.
     fn put(&mut self, path: String, method: &str, operation: Map<String, Value>) {
-        const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+        const METHODS: [&str; 9] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", QUERY];
         let is_known = METHODS.contains(&method);
         let key = method.to_ascii_lowercase();
         let has = |item: Option<&Value>| match (is_known, item) {
@@ -298,11 +239,11 @@ impl Writer<'_> {
         }
         let item = self.paths.entry(place).or_insert_with(|| json!({}));
         let Some(item) = item.as_object_mut() else { return };
+        self.needs_32 |= !is_known || method == QUERY;
         if is_known {
             item.insert(key, operation.into());
             return;
         }
-        self.needs_32 = true;
         if let Some(others) = item.entry("additionalOperations").or_insert_with(|| json!({})).as_object_mut() {
             others.insert(method.to_owned(), operation.into());
         }

@@ -2,11 +2,13 @@
 
 use axum::body::Body;
 use axum::response::IntoResponse;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response};
 
 use super::problem::{Problem, is_of_input};
-use super::response::{JSON, empty, respond};
+use super::response::{empty, respond};
 use super::service::REQUEST_ID;
+use super::status::sendable;
+use crate::model::media::JSON;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::redact;
 use crate::{CallError, ErrorCode, OperationSpec};
@@ -44,7 +46,7 @@ impl IntoResponse for CallError {
             tracing::error!(%request, error = %self, "a call of an own route was refused, or its result does not match its schema");
         }
         let error = redact::public(self, NO_OPERATION, &request, false);
-        let own = error.own_status().and_then(|status| StatusCode::from_u16(status).ok());
+        let own = error.own_status().and_then(sendable);
         let mut response = match (own, error.details().get("body")) {
             (Some(status), None | Some(serde_json::Value::Null)) => empty(status),
             (Some(status), Some(body)) => respond(status, JSON, body.to_string()),

@@ -9,17 +9,19 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::Accept;
+use super::access::{self, Lack, Needs};
 use super::auth;
 use super::document::About;
-use super::identity::{self, Authenticator, Lack, Needs};
 use super::limits::Limits;
 use super::metrics::{Meter, Metrics};
 use super::options::HttpServerOptions;
 use super::problem::Problem;
-use super::routes::{Cache, Filter};
+use super::routes::Cache;
 use super::undeclared::Undeclared;
 use crate::model::request_id::Number;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::authenticator::Authenticator;
+use crate::run::filter::Filters;
 use crate::run::host_check::Door;
 use crate::run::registry::Entry;
 use crate::run::response::ResponseParts;
@@ -29,7 +31,7 @@ use crate::{CallError, ErrorCode, HttpBinding, Identity, OperationSpec, Paramete
 pub(super) struct Shared {
     pub(super) registry: Registry,
     pub(super) options: HttpServerOptions,
-    pub(super) filters: Vec<Filter>,
+    pub(super) filters: Filters,
     pub(super) authenticator: Option<Arc<dyn Authenticator>>,
     /// The schemes that the authenticator reads.
     pub(super) schemes: Vec<SecurityScheme>,
@@ -92,7 +94,7 @@ impl Incoming<'_> {
     /// Refuses a caller that may not run the operation, before anything is read for it.
     pub(super) fn admit(&self, entry: &Entry, identity: Option<&Identity>) -> Result<(), Problem> {
         self.meter.operation(&entry.spec.id);
-        identity::check(&entry.spec, identity).map_err(|lack| {
+        access::check(&entry.spec, identity).map_err(|lack| {
             let call = self.invocation(identity.cloned().map(Arc::new), false);
             let error = CallError::new(ErrorCode::AccessDenied, "the caller may not run the operation");
             call.refused(entry, &Value::Null, error);

@@ -12,19 +12,19 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use serde_json::Value;
 
+use super::accept::ENVELOPE;
 use super::call::not_json;
 use super::incoming::Incoming;
 use super::limits::Held;
 use super::problem::Problem;
 use super::read::{self, Content, Fault, Refused, Room};
-use super::response::JSON;
 use super::routes::Match;
 use super::upload::{self, Clock};
 use crate::model::body::handover;
-use crate::model::media::{self, Media, essence};
+use crate::model::media::{self, JSON, Media, essence};
 use crate::run::pipeline;
 use crate::run::registry::Entry;
-use crate::{Bodies, CallError, Identity, OutputPolicy, Payload, StatusRange};
+use crate::{Bodies, CallError, HttpBinding, Identity, OutputPolicy, Payload, StatusRange};
 
 /// A request that was read.
 struct Read<'m, 'p> {
@@ -56,7 +56,10 @@ impl Incoming<'_> {
         let mut held = self.server.limits.admit()?;
         if self.parts.method != Method::POST {
             let query = self.parts.uri.query().unwrap_or_default();
-            let text = read::parameter_text(query, "input").map_err(|error| not_json(&error))?.unwrap_or_default();
+            let unread = |error: &str| {
+                Problem::new(StatusCode::BAD_REQUEST, format!("the parameter `input` cannot be read: {error}"))
+            };
+            let text = read::parameter_text(query, "input").map_err(unread)?.unwrap_or_default();
             self.server.limits.values(&mut held, read::nodes_of_json(text.as_bytes()))?;
             return Ok((held, text.into()));
         }
@@ -104,8 +107,7 @@ impl Incoming<'_> {
                 (answered, _) => return answered,
             }
         };
-        // An operation's own type reports only the first error.
-        Err(Box::pin(self.all_faults(found, failed.0, failed.1)).await)
+        Err(Box::pin(self.unread(found, failed.0, failed.1)).await)
     }
 
     /// Keeps the operations that the caller may run; those that the client's `Accept` prefers come first.
@@ -116,7 +118,7 @@ impl Incoming<'_> {
         let stream = streams.filter_map(|found| self.weight_of_stream(found)).max();
         let wants_stream = stream.is_some_and(|stream| {
             let mut results = matches.iter().filter(|found| !found.route.is_stream());
-            results.all(|found| self.weight_of_result(found) <= stream)
+            results.all(|found| self.weight_of_result(found.route.binding()) <= stream)
         });
         matches.sort_by_key(|found| found.route.is_stream() != wants_stream);
         // A caller that may run none of them need not send a body.
@@ -168,7 +170,7 @@ impl Incoming<'_> {
         held: &mut Held,
         bytes: Bytes,
     ) -> Result<Read<'m, 'p>, Problem> {
-        let mut problem = None;
+        let mut others = Vec::new();
         for found in matches {
             let Some(request) = self.request(found) else { continue };
             let mut full = None;
@@ -185,16 +187,11 @@ impl Incoming<'_> {
                     let (input, bodies) = with_files(found, Value::Object(input), files)?;
                     return Ok(Read { found, input: Payload::Value(input), bodies, body: Came::Bytes(bytes) });
                 }
-                Err(refused) => {
-                    let is_other = matches!(refused, Refused::Other(_));
-                    problem.get_or_insert_with(|| refusal(&found.route.entry, refused, None));
-                    if !is_other {
-                        break;
-                    }
-                }
+                Err(Refused::Other(faults)) => others.push(faults),
+                Err(refused) => return Err(refusal(&found.route.entry, refused, None)),
             }
         }
-        Err(problem.unwrap_or_else(nothing_there))
+        Err(if others.is_empty() { nothing_there() } else { Problem::faults(&joined(others)) })
     }
 
     fn request<'r>(&'r self, found: &'r Match<'r>) -> Option<read::Request<'r>> {
@@ -219,19 +216,13 @@ impl Incoming<'_> {
         read::text(&self.request(found)?, bytes)
     }
 
-    /// All errors of a request whose text is not a valid input; the original problem if the input is valid, and the
-    /// call failed otherwise.
-    async fn all_faults(&self, found: &Match<'_>, bytes: Bytes, problem: Problem) -> Problem {
-        let entry = &found.route.entry;
+    /// The problem of a call that refused its text: what cannot be read of the request, such as a body that is not JSON
+    /// (status 400). If all of it can be read, it is the original problem, which has all violations.
+    async fn unread(&self, found: &Match<'_>, bytes: Bytes, problem: Problem) -> Problem {
         let Some(request) = self.request(found) else { return problem };
         let mut hold = |_: usize| true;
-        match read::input(&request, Content::Bytes(bytes), &mut Room::known(&mut hold)).await {
-            Err(refused) => refusal(entry, refused, None),
-            Ok(input) => {
-                let checked = entry.schemas.check_input(&entry.spec, &Value::Object(input));
-                checked.err().map_or(problem, |error| Problem::of_error(&error, &entry.spec))
-            }
-        }
+        let read = read::input(&request, Content::Bytes(bytes), &mut Room::known(&mut hold)).await;
+        read.err().map_or(problem, |refused| refusal(&found.route.entry, refused, None))
     }
 
     /// True if the body is bytes that the handler may take as a stream.
@@ -270,21 +261,26 @@ impl Incoming<'_> {
 
     /// How much the client wants the content type of a stream, if it names it.
     fn weight_of_stream(&self, found: &Match<'_>) -> Option<u32> {
-        let named = kinds(found).filter(|kind| Media::of(kind).is_stream()).map(essence);
+        let named = kinds(found.route.binding()).filter(|kind| Media::of(kind).is_stream()).map(essence);
         named.filter(|kind| self.accept.names(kind)).map(|kind| self.accept.weight(&kind)).max()
     }
 
     /// How much the client wants what an operation gives that is no stream.
-    fn weight_of_result(&self, found: &Match<'_>) -> u32 {
-        let described = kinds(found).filter(|kind| !Media::of(kind).is_stream()).map(essence);
+    fn weight_of_result(&self, binding: Option<&HttpBinding>) -> u32 {
+        let described = kinds(binding).filter(|kind| !Media::of(kind).is_stream()).map(essence);
         let most = described.map(|kind| self.accept.weight(&kind)).max();
         most.unwrap_or_else(|| self.accept.weight(JSON))
+    }
+
+    /// True if the client names the envelope, and wants nothing more that the operation gives.
+    pub(super) fn wants_envelope(&self, binding: Option<&HttpBinding>) -> bool {
+        self.accept.names(ENVELOPE) && self.accept.weight(ENVELOPE) >= self.weight_of_result(binding)
     }
 }
 
 /// The content types of what an operation gives if it succeeds.
-fn kinds<'m>(found: &'m Match<'_>) -> impl Iterator<Item = &'m str> {
-    let responses = found.route.binding().into_iter().flat_map(|binding| binding.responses.iter());
+fn kinds(binding: Option<&HttpBinding>) -> impl Iterator<Item = &str> {
+    let responses = binding.into_iter().flat_map(|binding| binding.responses.iter());
     let given = responses.filter(|own| own.status.is_success() || own.status == StatusRange::Default);
     given.filter_map(|response| response.content_type.as_deref())
 }
@@ -309,16 +305,11 @@ fn input(entry: &Entry, text: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(text).map_err(|error| not_json(&error))
 }
 
-/// The problem of an input with all violations of its schema: an operation's own type reports only the first error.
-pub(super) fn all_violations(entry: &Entry, text: &[u8], problem: Problem) -> Problem {
-    if problem.status != StatusCode::UNPROCESSABLE_ENTITY {
-        return problem;
-    }
-    let checked = input(entry, text).map(|input| entry.schemas.check_input(&entry.spec, &input));
-    match checked {
-        Ok(Err(error)) => Problem::of_error(&error, &entry.spec),
-        Ok(Ok(())) => problem,
-        Err(problem) => problem,
+/// The problem of a text that was refused as an input: 400 if it is not JSON at all.
+pub(super) fn refused(entry: &Entry, text: &[u8], problem: Problem) -> Problem {
+    match problem.status {
+        StatusCode::UNPROCESSABLE_ENTITY => input(entry, text).err().unwrap_or(problem),
+        _ => problem,
     }
 }
 
@@ -331,6 +322,28 @@ fn violations(error: &CallError) -> impl Iterator<Item = &Value> {
 fn is_elsewhere(violation: &Value, input: &Value, placeholder: &str) -> bool {
     let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
     !pointer.is_empty() && input.pointer(pointer).is_none_or(|at| at.as_str() != Some(placeholder))
+}
+
+/// The errors of a request that no operation at its path is meant by, from those of each. If all are about one place,
+/// each says what it takes there.
+fn joined(of_each: Vec<Vec<Fault>>) -> Vec<Fault> {
+    let mut of_each = of_each.into_iter();
+    let mut first = of_each.next().unwrap_or_default();
+    let Some(others) = of_each.map(|faults| <[Fault; 1]>::try_from(faults).ok()).collect::<Option<Vec<_>>>() else {
+        return first;
+    };
+    if let [one] = first.as_mut_slice()
+        && others.iter().all(|[other]| other.pointer == one.pointer)
+    {
+        let mut messages = vec![one.message.clone()];
+        for [other] in others {
+            if !messages.contains(&other.message) {
+                messages.push(other.message);
+            }
+        }
+        one.message = messages.join(", or ");
+    }
+    first
 }
 
 /// The problem of a request that is not a valid input; `placeholder` stands for a body that was not read.

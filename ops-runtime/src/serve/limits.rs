@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use futures_util::poll;
 use http::StatusCode;
 use http_body_util::BodyExt;
@@ -17,13 +17,9 @@ use super::options::HttpServerOptions;
 use super::problem::Problem;
 use super::read::{nodes, nodes_of_json};
 use super::upload::Allowed;
+use crate::model::body::pieces::Pieces;
 use crate::model::media::{Media, is_utf8};
-
-/// Memory of a JSON value beside its text, in bytes.
-const NODE: usize = 256;
-
-/// Number of values of a body that are not counted.
-const SMALL: usize = 64;
+use crate::model::separators::{NODE, SMALL};
 
 /// State shared by all requests.
 #[derive(Debug)]
@@ -146,28 +142,18 @@ impl Limits {
             return Err(too_large());
         }
         let read = async {
-            let mut body = pin!(body);
-            let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+            let (mut body, mut pieces) = (pin!(body), Pieces::default());
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "the body broke off"))?;
                 let Ok(mut data) = frame.into_data() else { continue };
                 let length = data.remaining();
-                if first.len() + rest.len() + length > self.max_body {
+                if pieces.len() + length > self.max_body {
                     return Err(too_large());
                 }
                 hold(held, length)?;
-                // Most bodies arrive in one piece, which is used unchanged.
-                let data = data.copy_to_bytes(length);
-                if first.is_empty() && rest.is_empty() {
-                    first = data;
-                } else {
-                    if rest.is_empty() {
-                        rest.extend_from_slice(&std::mem::take(&mut first));
-                    }
-                    rest.extend_from_slice(&data);
-                }
+                pieces.push(data.copy_to_bytes(length));
             }
-            Ok(if rest.is_empty() { first } else { rest.freeze() })
+            Ok(pieces.into_bytes())
         };
         let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
         let bytes = {
@@ -194,7 +180,6 @@ impl Limits {
         if nodes > self.bytes.most / NODE {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the request has too many values"));
         }
-        // Counting a small request costs more than it is worth.
         if nodes > SMALL { hold(held, nodes.saturating_mul(NODE)) } else { Ok(()) }
     }
 }

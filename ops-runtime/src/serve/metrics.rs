@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use crate::model::lock::{lock, read, write};
 use crate::{AccessControl, Text};
 
 /// Prometheus text format.
@@ -56,9 +57,9 @@ impl Metrics {
     }
 
     fn record(&self, operation: &Text, status: u16, duration: Duration) {
-        let counts = self.operations.read().unwrap_or_else(PoisonError::into_inner).get(operation).cloned();
+        let counts = read(&self.operations).get(operation).cloned();
         let counts = counts.unwrap_or_else(|| {
-            let mut operations = self.operations.write().unwrap_or_else(PoisonError::into_inner);
+            let mut operations = write(&self.operations);
             operations.entry(operation.clone()).or_default().clone()
         });
         counts.record(status, duration);
@@ -67,7 +68,7 @@ impl Metrics {
     /// The text for Prometheus, with the operations that are still served.
     pub(super) fn text(&self, open_streams: usize, is_served: impl Fn(&str) -> bool) -> String {
         let operations = {
-            let mut operations = self.operations.write().unwrap_or_else(PoisonError::into_inner);
+            let mut operations = write(&self.operations);
             operations.retain(|operation, _| operation.is_empty() || is_served(operation));
             operations.clone()
         };
@@ -78,7 +79,7 @@ impl Metrics {
         head(&mut text, "ops_http_requests_total", "counter", "Requests by operation and status of the response.");
         for (operation, counts) in &operations {
             let operation = escaped(operation);
-            for (status, count) in &*counts.statuses.read().unwrap_or_else(PoisonError::into_inner) {
+            for (status, count) in &*read(&counts.statuses) {
                 let count = count.load(Ordering::Relaxed);
                 let labels = format!("operation=\"{operation}\",status=\"{status}\"");
                 let _ = writeln!(text, "ops_http_requests_total{{{labels}}} {count}");
@@ -111,14 +112,14 @@ impl Metrics {
 
 impl Counts {
     fn record(&self, status: u16, duration: Duration) {
-        let known = self.statuses.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.statuses);
         match known.get(&status) {
             Some(count) => {
                 count.fetch_add(1, Ordering::Relaxed);
             }
             None => {
                 drop(known);
-                let mut statuses = self.statuses.write().unwrap_or_else(PoisonError::into_inner);
+                let mut statuses = write(&self.statuses);
                 statuses.entry(status).or_default().fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -163,7 +164,7 @@ impl Meter {
     /// Sets the operation of the request, if known.
     pub(super) fn operation(&self, id: &Text) {
         if let Some(running) = &self.0 {
-            *running.operation.lock().unwrap_or_else(PoisonError::into_inner) = id.clone();
+            *lock(&running.operation) = id.clone();
         }
     }
 

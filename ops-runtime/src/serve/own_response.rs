@@ -10,8 +10,9 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
 use super::problem::Problem;
-use super::response::{JSON, empty, is_json_type, respond, text, value, written};
-use crate::model::media::{Form, Media, essence, form};
+use super::response::{empty, is_json_type, respond, text, value, written};
+use super::status::status_of;
+use crate::model::media::{Form, JSON, Media, essence, form};
 use crate::{HttpBinding, HttpMeta, HttpResponse, Payload, ResponseMeta, StatusRange};
 
 /// Headers that the server itself sets, about the connection and the body.
@@ -31,18 +32,20 @@ const FRAMING: [HeaderName; 8] = [
 /// # Errors
 /// If the content type cannot represent the data.
 pub(super) fn response(
+    operation: &str,
     binding: Option<&HttpBinding>,
     own: &HttpMeta,
     data: Payload,
 ) -> Result<Response<Body>, Problem> {
-    let status = StatusCode::from_u16(own.status_code).unwrap_or(StatusCode::OK);
+    let status = status_of(operation, own.status_code).unwrap_or(StatusCode::OK);
+    let code = status.as_u16();
     let kind = own.content_type.trim();
     let is_null = match &data {
         Payload::Value(value) => *value == Value::Null,
         data => data.text().is_some_and(|text| text == b"null"),
     };
     // For example a redirect.
-    let is_described = || binding.is_some_and(|binding| binding.response(own.status_code, kind).is_some());
+    let is_described = || binding.is_some_and(|binding| binding.response(code, kind).is_some());
     if is_null && kind.is_empty() && !(status.is_success() && is_described()) {
         return Ok(empty(status));
     }
@@ -56,7 +59,7 @@ pub(super) fn response(
     let is_told = |response: &&HttpResponse| {
         kind.is_empty() || response.content_type.as_deref().is_some_and(|own| essence(own) == essence(kind))
     };
-    let described = match binding.response(own.status_code, kind).filter(is_told) {
+    let described = match binding.response(code, kind).filter(is_told) {
         // The default is for errors, if there is a success: what is a success has its form.
         None | Some(HttpResponse { status: StatusRange::Default, .. }) if kind.is_empty() && status.is_success() => {
             usual(binding)
@@ -67,7 +70,7 @@ pub(super) fn response(
         || {
             // Data are not bytes, unless the operation describes them so.
             let kind = if kind.is_empty() || form(kind) == Form::Bytes { JSON } else { kind };
-            Cow::Owned(HttpResponse::owned(StatusRange::Exact(own.status_code), kind.to_owned()))
+            Cow::Owned(HttpResponse::owned(StatusRange::Exact(code), kind.to_owned()))
         },
         Cow::Borrowed,
     );
@@ -89,13 +92,9 @@ fn usual(binding: &HttpBinding) -> Option<&HttpResponse> {
 
 /// Gives an answer the status that its handler has set; 0 if it has set none.
 pub(super) fn set_status(operation: &str, meta: &mut ResponseMeta, status: u16) {
-    match status {
-        0 => {}
-        200..600 => {
-            let own = meta.as_own().cloned().unwrap_or_else(|| HttpMeta::new(status, ""));
-            *meta = HttpMeta { status_code: status, ..own }.into();
-        }
-        _ => tracing::warn!(operation, status, "a status of a handler is not sent: it is not one of 200 to 599"),
+    if status != 0 && status_of(operation, status).is_some() {
+        let own = meta.as_own().cloned().unwrap_or_else(|| HttpMeta::new(status, ""));
+        *meta = HttpMeta { status_code: status, ..own }.into();
     }
 }
 

@@ -95,19 +95,24 @@ impl<'p> Incoming<'p> {
     }
 
     /// The document of all operations.
-    pub(super) fn document(&self, routes: &Routes, written: Written) -> Response<Body> {
+    pub(super) async fn document(&self, routes: &Arc<Routes>, written: Written) -> Result<Response<Body>, Problem> {
         // If this router is nested, the operations are below the same prefix.
         let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |original| &original.0);
         let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
-        let about = self.server.about.clone().unwrap_or_default();
-        let security = || match &self.server.authenticator {
-            Some(authenticator) => Security::new(self.server.schemes.clone(), authenticator.is_exact()),
-            None => Security::new(vec![SecurityScheme::new("bearer", SecurityKind::Bearer)], false),
+        let make = || {
+            let about = self.server.about.clone().unwrap_or_default();
+            let security = match &self.server.authenticator {
+                Some(authenticator) => Security::new(self.server.schemes.clone(), authenticator.is_exact()),
+                None => Security::new(vec![SecurityScheme::new("bearer", SecurityKind::Bearer)], false),
+            };
+            let (routes, url) = (routes.clone(), url.to_owned());
+            move || document::document(&routes.entries, &routes.contested, &about, security, &url)
         };
-        let make = || document::document(&routes.entries, &routes.contested, &about, security(), url);
-        let Tagged { text, tag } = routes.document(url).text(written, make);
+        let Some(Tagged { text, tag }) = routes.document(url).text(written, make).await else {
+            return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the document can't be made"));
+        };
         let all = || response::respond(StatusCode::OK, written.content_type(), text);
-        tag::respond(&self.parts.headers, &tag, all)
+        Ok(tag::respond(&self.parts.headers, &tag, all))
     }
 }
 

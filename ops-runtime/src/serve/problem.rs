@@ -8,11 +8,13 @@ use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::identity::Needs;
+use super::access::Needs;
 use super::read::Fault;
+use super::status::sendable;
+use crate::model::request_id::RequestId;
 use crate::model::unauthorized::Unauthorized;
 use crate::run::handler::{NOT_IMPLEMENTED, TOO_MANY_REQUESTS};
-use crate::{CallError, ErrorCode, OperationSpec};
+use crate::{CallError, ErrorCode, OperationSpec, StatusRange};
 
 /// The content type of a failure.
 pub(super) const PROBLEM: &str = "application/problem+json";
@@ -137,6 +139,17 @@ impl Problem {
         Self::violations(faults.iter().map(Fault::to_json).collect())
     }
 
+    /// The failure of a call whose result or item is not what the operation promises; `None` for any other error.
+    ///
+    /// What differs is for the operator: it is logged, and callers do not see it.
+    pub(super) fn of_result(error: &CallError, spec: &OperationSpec, request: &RequestId) -> Option<Self> {
+        if *error.code() != ErrorCode::ValidationError || is_of_input(error, spec) {
+            return None;
+        }
+        tracing::error!(operation = spec.id.as_ref(), %request, %error, "a result does not match its schema");
+        Some(Self::of_error(error, spec))
+    }
+
     /// The failure of a call, as far as callers may see it.
     pub(super) fn of_error(error: &CallError, spec: &OperationSpec) -> Self {
         let is_input = is_of_input(error, spec);
@@ -154,8 +167,8 @@ impl Problem {
         if error.is_unserved() {
             status = StatusCode::SERVICE_UNAVAILABLE;
         }
-        if let Some(own) = error.own_status().and_then(|own| StatusCode::from_u16(own).ok()) {
-            status = own;
+        if let Some(own) = error.own_status() {
+            status = sendable(own).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         }
         if status.is_server_error() && *error.code() == ErrorCode::ValidationError {
             // The caller knows nothing of calls that the handler made.
@@ -216,9 +229,9 @@ pub(super) fn of_code(code: &ErrorCode) -> Option<StatusCode> {
     STATUSES.iter().find(|(own, _)| own == code).map(|(_, status)| *status)
 }
 
-/// True if the server itself fails with this status, whatever an operation declares.
-pub(super) fn is_own(status: u16) -> bool {
-    STATUSES.iter().map(|(_, own)| own).chain(&OF_REQUESTS).any(|own| *own == status)
+/// True if the server itself fails with a status of this range, whatever an operation declares.
+pub(super) fn is_own(range: StatusRange) -> bool {
+    STATUSES.iter().map(|(_, own)| own).chain(&OF_REQUESTS).any(|own| range.contains(own.as_u16()))
 }
 
 /// True if an error is about the operation's own input, and not about its result or about a call that it made.

@@ -155,7 +155,9 @@ pub(super) async fn input(
                 reading.members.insert(choice.to_owned(), Value::String(named(taken.body, &taken.content_type)));
             }
         }
-        Err(Unread::Type(message)) => return Err(Refused::Type(message)),
+        Err(Unread::Type(message)) if reading.others.is_empty() => return Err(Refused::Type(message)),
+        // Another operation is meant, which may take the type.
+        Err(Unread::Type(_)) => {}
         Err(Unread::Text(message)) => return Err(Refused::Body(message)),
         Err(Unread::Full) => return Err(Refused::Full),
         Err(Unread::Faults(faults)) => reading.faults.extend(faults),

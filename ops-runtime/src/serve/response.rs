@@ -16,13 +16,12 @@ use super::accept::{Accept, ENVELOPE};
 use super::limits::Taken;
 use super::own_response;
 use super::problem::Problem;
+use super::status::{sendable, status_of};
 use crate::model::body::measured::{Measured, asked};
-use crate::model::media::{Form, Media, OCTETS, charset, essence, form, in_charset, is_range};
+use crate::model::media::{Form, JSON, Media, OCTETS, charset, essence, form, in_charset, is_range};
 use crate::normalise::Validator;
 use crate::run::redact;
 use crate::{HttpBinding, HttpResponse, OperationSpec, Payload, ResponseEnvelope, ResponseMeta, Schema, StatusRange};
-
-pub(super) const JSON: &str = "application/json";
 
 /// Validators that distinguish the successes of an operation, if there are several: compiled on first use.
 #[derive(Default)]
@@ -49,16 +48,32 @@ pub(super) fn response(
     spec: &OperationSpec,
     binding: Option<(&HttpBinding, &Variants)>,
     accept: &Accept,
+    in_envelope: bool,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<Response<Body>, Problem> {
+    if in_envelope {
+        let own = envelope.meta.as_own().cloned();
+        let mut response = whole(envelope)?;
+        if let Some(own) = own {
+            own_response::add_headers(&spec.id, &own, false, response.headers_mut());
+        }
+        return Ok(response);
+    }
     let Some(own) = envelope.meta.as_own().cloned() else { return described(spec, binding, accept, envelope) };
-    let in_envelope = accept.names(ENVELOPE);
-    let mut response = match in_envelope {
-        true => described(spec, binding, accept, envelope)?,
-        false => own_response::response(binding.map(|(binding, _)| binding), &own, envelope.data)?,
-    };
-    own_response::add_headers(&spec.id, &own, binding.is_some() && !in_envelope, response.headers_mut());
+    let bound = binding.map(|(binding, _)| binding);
+    let mut response = own_response::response(&spec.id, bound, &own, envelope.data)?;
+    own_response::add_headers(&spec.id, &own, binding.is_some(), response.headers_mut());
     Ok(response)
+}
+
+/// The whole envelope as the response.
+fn whole(envelope: ResponseEnvelope<Payload>) -> Result<Response<Body>, Problem> {
+    let ResponseEnvelope { data, mut meta, warnings } = envelope;
+    redact::meta(&mut meta);
+    let mut envelope = ResponseEnvelope::new(data, meta);
+    envelope.warnings = warnings;
+    let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
+    Ok(respond(StatusCode::OK, ENVELOPE, text))
 }
 
 /// The response for a result without settings of its handler, or from another server.
@@ -68,14 +83,7 @@ fn described(
     accept: &Accept,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<Response<Body>, Problem> {
-    let ResponseEnvelope { data, mut meta, warnings } = envelope;
-    if accept.names(ENVELOPE) {
-        redact::meta(&mut meta);
-        let mut envelope = ResponseEnvelope::new(data, meta);
-        envelope.warnings = warnings;
-        let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
-        return Ok(respond(StatusCode::OK, ENVELOPE, text));
-    }
+    let ResponseEnvelope { data, meta, .. } = envelope;
     let data = match text(data) {
         // JSON text is sent unchanged.
         Ok(text) => match binding {
@@ -203,7 +211,11 @@ pub(super) async fn bytes(
         Some(StatusRange::Exact(status)) => status,
         _ => 200,
     };
-    let status = StatusCode::from_u16(said.map_or(by_range, |meta| meta.status_code)).unwrap_or(StatusCode::OK);
+    let status = match said {
+        Some(meta) => status_of(&spec.id, meta.status_code),
+        None => sendable(by_range),
+    };
+    let status = status.unwrap_or(StatusCode::OK);
     let described =
         described.and_then(|described| described.content_type.as_deref()).filter(|kind| !kind.contains('*'));
     let described = described.map(str::trim).filter(|kind| !kind.is_empty());

@@ -6,16 +6,14 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 
-use super::document::Texts;
+use super::document::{Texts, Turn};
 use super::pattern::{Pattern, Rank, canonical, cut};
 use super::read::Shapes;
 use super::response::{Variants, is_bytes};
 use crate::model::binding::template::{Piece, is_dots, pieces};
+use crate::run::filter::Filters;
 use crate::run::registry::Entry;
-use crate::{HttpBinding, HttpResponse, OperationKind, OperationSpec, Registry, Text};
-
-/// Which operations are served.
-pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
+use crate::{HttpBinding, HttpResponse, OperationKind, Registry, Text};
 
 /// An operation at the path of its binding.
 pub(super) struct Route {
@@ -100,6 +98,7 @@ pub(super) struct Routes {
     /// The ids of operations that are reached only by id, since another namespace has the same method and path.
     pub(super) contested: BTreeSet<Text>,
     document: ArcSwapOption<Texts>,
+    turn: Turn,
 }
 
 #[derive(Default)]
@@ -113,10 +112,10 @@ struct Node {
 }
 
 impl Routes {
-    pub(super) fn of(registry: &Registry, filters: &[Filter]) -> Self {
+    pub(super) fn of(registry: &Registry, filters: &Filters) -> Self {
         let table = registry.table();
         let mut routes = Self { version: table.version, ..Self::default() };
-        let served = |entry: &&Arc<Entry>| entry.handler.is_some() && filters.iter().all(|filter| filter(&entry.spec));
+        let served = |entry: &&Arc<Entry>| entry.handler.is_some() && filters.accept(&entry.spec);
         for entry in table.iter().filter(served) {
             routes.by_id.insert(entry.spec.id.clone().into_owned(), entry.clone());
             routes.entries.push(entry.clone());
@@ -139,7 +138,7 @@ impl Routes {
         if let Some(texts) = self.document.load_full().filter(|texts| texts.url == url) {
             return texts;
         }
-        let texts = Arc::new(Texts::new(url.to_owned()));
+        let texts = Arc::new(Texts::new(url.to_owned(), self.turn.clone()));
         self.document.store(Some(texts.clone()));
         texts
     }
@@ -314,7 +313,7 @@ impl Node {
 pub(super) struct Cache(ArcSwapOption<Routes>);
 
 impl Cache {
-    pub(super) fn get(&self, registry: &Registry, filters: &[Filter]) -> Arc<Routes> {
+    pub(super) fn get(&self, registry: &Registry, filters: &Filters) -> Arc<Routes> {
         if let Some(routes) = &*self.0.load()
             && routes.version == registry.version()
         {
@@ -332,6 +331,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::OperationSpec;
     use crate::adapter::{Handler, Registration};
 
     fn registry(paths: &[(&str, &str)]) -> Registry {
@@ -390,7 +390,7 @@ mod tests {
                 ("GET", "/files/index"),
                 ("GET", "/files/{name}"),
             ]),
-            &[],
+            &Filters::default(),
         );
         let table = [
             ("GET", "/pets", "", "op0"),
@@ -444,7 +444,7 @@ mod tests {
             ("a", "POST", "/same"),
             ("a", "POST", "/same"),
         ];
-        let routes = Routes::of(&registry_of(&all), &[]);
+        let routes = Routes::of(&registry_of(&all), &Filters::default());
         let table = [
             ("DELETE", "/items", "", "contested by a.op0,b.op1"),
             ("GET", "/items", "", "op2"),
@@ -474,7 +474,7 @@ mod tests {
             })
             .collect();
         let all: Vec<(&str, &str)> = paths.iter().map(|path| ("GET", path.as_str())).collect();
-        let routes = Routes::of(&registry(&all), &[]);
+        let routes = Routes::of(&registry(&all), &Filters::default());
         let Found::Matches(found) = routes.find("GET", "/a/a/a/a/a/a", "") else { panic!("nothing was found") };
         assert_eq!((found.len(), found[0].path.len()), (1, 0));
     }

@@ -12,9 +12,9 @@ use http::header::{CONTENT_SECURITY_POLICY, HeaderName};
 use http::{HeaderValue, Request, Response, StatusCode};
 
 use super::accept::Accept;
-use super::identity;
+use super::access;
 use super::incoming::{Incoming, Shared};
-use super::input::all_violations;
+use super::input::refused;
 use super::metrics::{self, Meter};
 use super::place::Place;
 use super::problem::Problem;
@@ -115,12 +115,12 @@ impl Incoming<'_> {
         let place = self.place(&routes)?;
         match place {
             Place::Health => Ok(response::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
-            Place::Document(written) => Ok(self.document(&routes, written)),
+            Place::Document(written) => Box::pin(self.document(&routes, written)).await,
             #[cfg(feature = "docs-page")]
             Place::Docs(page) => Ok(page.response(&self.parts.headers)),
             Place::Metrics(metrics) => {
                 let identity = self.identify().await?;
-                identity::allows(&metrics.access, identity.as_deref())
+                access::allows(&metrics.access, identity.as_deref())
                     .map_err(|lack| self.lacking(lack, identity.as_deref(), None))?;
                 let text = metrics.text(self.server.limits.open_streams(), |id| routes.entry(id).is_some());
                 #[cfg(feature = "durable")]
@@ -152,6 +152,6 @@ impl Incoming<'_> {
             false => Payload::Json(text.clone()),
         };
         let answered = self.run(&entry, None, identity, input, Bodies::default(), None).await;
-        answered.map_err(|problem| all_violations(&entry, &text, problem))
+        answered.map_err(|problem| refused(&entry, &text, problem))
     }
 }

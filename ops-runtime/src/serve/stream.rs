@@ -18,14 +18,11 @@ use super::limits::Taken;
 use super::problem::Problem;
 use super::response::respond;
 use super::undeclared::Undeclared;
-use crate::model::media::{Media, essence};
+use crate::model::media::{EVENTS, Media, NDJSON, essence};
 use crate::model::request_id::RequestId;
 use crate::run::pipeline::EnvelopeStream;
 use crate::run::redact;
-use crate::{CallError, HttpBinding, ResponseEnvelope, SpecRef};
-
-const EVENTS: &str = "text/event-stream";
-const LINES: &str = "application/x-ndjson";
+use crate::{CallError, ErrorCode, HttpBinding, ResponseEnvelope, SpecRef, StatusRange};
 
 /// The header with the id of the last event that a client has received (WHATWG HTML, section 9.2).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -33,6 +30,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How the items of a stream are written.
 #[derive(Debug, Clone)]
 pub(super) struct Framing {
+    status: StatusCode,
     media: Media,
     content_type: String,
     /// True if an item is the whole event, and not only its data.
@@ -49,6 +47,7 @@ impl Framing {
             let content_type = response.content_type.as_deref()?;
             let media = Media::of(content_type);
             media.is_stream().then(|| Self {
+                status: success(response.status),
                 media,
                 content_type: content_type.to_owned(),
                 is_whole: response.whole_event,
@@ -62,16 +61,15 @@ impl Framing {
             return framing.clone();
         }
         let own = |media, content_type: &str, tells_end| Self {
+            status: StatusCode::OK,
             media,
             content_type: content_type.to_owned(),
             is_whole: false,
             tells_end,
         };
-        let named = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
-        if accept.names(EVENTS) || !named.iter().any(|kind| accept.names(kind)) {
-            return own(Media::Events, EVENTS, true);
-        }
-        own(Media::Lines, LINES, false)
+        let named = |kind: &str| accept.names(kind).then(|| accept.weight(kind));
+        let lines = [NDJSON, "application/ndjson", "application/jsonl"].into_iter().filter_map(named).max();
+        if named(EVENTS) >= lines { own(Media::Events, EVENTS, true) } else { own(Media::Lines, NDJSON, false) }
     }
 
     fn is_events(&self) -> bool {
@@ -102,6 +100,16 @@ impl Framing {
         event(name.as_deref(), Some(id.unwrap_or_else(|| number.to_string())), retry, &data)
     }
 
+    /// What keeps a silent stream open, and shows that its client is gone: readers skip it.
+    fn silence(&self) -> &'static str {
+        match self.media {
+            Media::Events => ":\n\n",
+            // Several separators in a row are one (RFC 7464, section 2.1).
+            Media::Sequence => "\u{1e}",
+            _ => "\n",
+        }
+    }
+
     fn failure(&self, problem: &Problem, request: &str) -> String {
         let text = problem.to_json(request).to_string();
         if self.is_events() {
@@ -110,6 +118,12 @@ impl Framing {
             self.text(&format!("{{\"error\":{text}}}"))
         }
     }
+}
+
+/// The status of a stream for which this is described.
+fn success(status: StatusRange) -> StatusCode {
+    let StatusRange::Exact(status) = status else { return StatusCode::OK };
+    StatusCode::from_u16(status).ok().filter(StatusCode::is_success).unwrap_or(StatusCode::OK)
 }
 
 /// A member of a whole event as a field.
@@ -171,7 +185,7 @@ struct Sent {
 impl Streaming {
     /// The response of a subscription. Dropping its body ends the subscription.
     pub(super) fn response(self, items: EnvelopeStream<Value>) -> Response<Body> {
-        let content_type = self.framing.content_type.clone();
+        let (status, content_type) = (self.framing.status, self.framing.content_type.clone());
         // Ids continue after the last received one.
         let number = self.last_event.as_deref().and_then(|id| id.parse().ok()).unwrap_or(0);
         let sent = Sent { items, streaming: self, number, is_over: false };
@@ -179,7 +193,7 @@ impl Streaming {
             let text = sent.next().await?;
             Some((Ok::<_, Infallible>(Bytes::from(text)), sent))
         });
-        let mut response = respond(StatusCode::OK, &content_type, Body::from_stream(texts));
+        let mut response = respond(status, &content_type, Body::from_stream(texts));
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }
@@ -193,14 +207,20 @@ impl Sent {
         }
         let Streaming { framing, keep_alive, cancel, .. } = &self.streaming;
         let waiting = async {
-            match framing.is_events() {
-                true => timeout(*keep_alive, self.items.next()).await,
-                false => Ok(self.items.next().await),
+            match keep_alive.is_zero() {
+                true => Ok(self.items.next().await),
+                false => timeout(*keep_alive, self.items.next()).await,
             }
         };
-        Some(match cancel.run_until_cancelled(waiting).await.unwrap_or(Ok(None)) {
-            // A comment keeps proxies from closing the connection.
-            Err(_silence) => ":\n\n".to_owned(),
+        let Some(next) = cancel.run_until_cancelled(waiting).await else {
+            self.is_over = true;
+            // Without it, a client would take the items so far for all.
+            let error = CallError::new(ErrorCode::Aborted, "the server shuts down: there may be more items");
+            let problem = Problem::of_error(&error.retryable(), &self.streaming.spec);
+            return Some(framing.failure(&problem, &self.streaming.request));
+        };
+        Some(match next {
+            Err(_silence) => framing.silence().to_owned(),
             Ok(Some(Ok(envelope))) => {
                 self.number = self.number.wrapping_add(1);
                 framing.item(envelope, self.number)
@@ -208,7 +228,7 @@ impl Sent {
             Ok(Some(Err(error))) => framing.failure(&self.streaming.problem(error), &self.streaming.request),
             Ok(None) => {
                 self.is_over = true;
-                if !framing.tells_end || cancel.is_cancelled() {
+                if !framing.tells_end {
                     return None;
                 }
                 "data: [DONE]\n\n".to_owned()
@@ -222,7 +242,9 @@ impl Streaming {
         if let Some(undeclared) = &self.undeclared {
             undeclared.tell(&error, &self.spec);
         }
-        let error = redact::public(error, &self.spec, &self.request, self.expose);
-        Problem::of_error(&error, &self.spec)
+        Problem::of_result(&error, &self.spec, &self.request).unwrap_or_else(|| {
+            let error = redact::public(error, &self.spec, &self.request, self.expose);
+            Problem::of_error(&error, &self.spec)
+        })
     }
 }

@@ -1,9 +1,10 @@
 //! Logs undeclared codes of functions: each once, since its clients get 400 and no code.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::problem;
+use crate::model::lock::lock;
 use crate::model::nearest::nearest;
 use crate::model::text::readable;
 use crate::{CallError, OperationSpec};
@@ -30,7 +31,7 @@ impl Undeclared {
         }
         // It may be any text, of any length.
         let code = readable(code.as_str(), LONGEST);
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.0);
         if told.len() >= MOST || !told.insert((spec.id.clone().into_owned(), code.clone())) {
             return;
         }

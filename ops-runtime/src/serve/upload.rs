@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::pending;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -13,6 +13,7 @@ use futures_util::stream;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::model::lock::lock;
 use crate::{Body, CallError, ErrorCode};
 
 /// The limits of a stream.
@@ -35,11 +36,11 @@ impl Clock {
     }
 
     fn counts_from(&self) -> Option<Instant> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     fn count_from(&self, from: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = from;
+        *lock(&self.0) = from;
     }
 
     /// Waits until the handler has had that much time.

@@ -194,6 +194,78 @@ async fn operations_of_one_path_are_told_apart() {
 }
 
 #[tokio::test]
+async fn of_two_operations_the_one_that_is_meant_says_what_is_wrong() {
+    let binding = |fixed: &'static [HttpFixed]| {
+        let mut binding = HttpBinding::owned("POST", "/chat");
+        binding.bodies = vec![HttpBody::new("application/json").with_fixed(fixed)].into();
+        binding.parameters = vec![HttpParameter::query("filter").with_style(ParameterStyle::Json, false)].into();
+        binding
+    };
+    let properties = json!({ "filter": { "type": "object" }, "body": { "type": "object" } });
+    let absent = const { &[HttpFixed::absent("stream")] };
+    let wanted = const { &[HttpFixed::new("stream", Literal::Bool(true))] };
+    let server = served(vec![
+        (spec("plain", binding(absent), properties.clone()), ECHO),
+        (spec("stream", binding(wanted), properties), ECHO),
+    ])
+    .await;
+    let violations = async |path: &str, body: &str| {
+        let answer = server.post(path, body).await;
+        assert_eq!(answer.status, 422, "{answer:?}");
+        answer.problem()["violations"].clone()
+    };
+    for body in [r#"{"q":1}"#, r#"{"q":1,"stream":true}"#] {
+        let told = violations("/chat?filter=%7Boops", body).await;
+        assert_eq!((told.as_array().map(Vec::len), &told[0]["pointer"]), (Some(1), &json!("/filter")), "{body}");
+    }
+    let told = violations("/chat", r#"{"q":1,"stream":"yes"}"#).await;
+    let message = "is not part of this operation, or is always `true`";
+    assert_eq!(told, json!([{ "pointer": "/body/stream", "message": message }]));
+}
+
+#[tokio::test]
+async fn a_type_of_body_that_one_operation_does_not_take_may_be_meant_for_another() {
+    let (json, form) = ("content-type: application/json", "content-type: application/x-www-form-urlencoded");
+    let integer = json!({ "type": "object", "properties": { "q": { "type": "integer" } } });
+    for (of_json, of_form) in [("first", "second"), ("second", "first")] {
+        let a = HttpBinding::new("POST", "/do")
+            .with_parameters(const { &[HttpParameter::query("action").with_fixed(Literal::text("a"))] })
+            .with_bodies(const { &[HttpBody::new("application/json")] });
+        let b = HttpBinding::new("POST", "/do")
+            .with_parameters(const { &[HttpParameter::query("action").with_fixed(Literal::text("b"))] })
+            .with_bodies(const { &[HttpBody::new("application/x-www-form-urlencoded")] });
+        let server = served(vec![
+            (spec(of_json, a, json!({ "body": integer })), ECHO),
+            (spec(of_form, b, json!({ "body": integer })), ECHO),
+        ])
+        .await;
+        for (line, kind, body, status) in [
+            ("POST /do?action=a", json, r#"{"q":1}"#, 200),
+            ("POST /do?action=b", form, "q=1", 200),
+            ("POST /do?action=a", form, "q=1", 415),
+            ("POST /do?action=b", json, r#"{"q":1}"#, 415),
+            ("POST /do?action=c", json, r#"{"q":1}"#, 422),
+            ("POST /do?action=c", form, "q=1", 422),
+        ] {
+            let answer = server.send(line, &[kind], body).await;
+            assert_eq!(answer.status, status, "{of_json} {line} {kind}: {answer:?}");
+            match status {
+                200 => assert_eq!(answer.json(), json!({ "body": { "q": 1 } }), "{line}"),
+                422 => {
+                    let message = match of_json {
+                        "first" => "is always `\"a\"`, or is always `\"b\"`",
+                        _ => "is always `\"b\"`, or is always `\"a\"`",
+                    };
+                    let expected = json!([{ "pointer": "/action", "message": message }]);
+                    assert_eq!(answer.problem()["violations"], expected, "{line}");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn accept_chooses_between_a_result_and_a_stream() {
     let binding = |kind: &'static str| {
         let mut binding = HttpBinding::owned("GET", "/feed");

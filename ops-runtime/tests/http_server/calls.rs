@@ -44,6 +44,12 @@ async fn the_envelope_is_sent_if_it_is_asked_for() {
     assert_eq!((&envelope["data"], &envelope["meta"]["source"]), (&json!(41), &json!("local")));
     let refused = "accept: application/vnd.ops.envelope+json;q=0, */*";
     assert_eq!(server.send("GET /operations/math/add?input=%7B%22a%22%3A40%7D", &[refused], "").await.body, "41");
+    let rather = "accept: application/json, application/vnd.ops.envelope+json;q=0.1";
+    assert_eq!(server.send("GET /operations/math/add?input=%7B%22a%22%3A40%7D", &[rather], "").await.body, "41");
+    // Of nothing else that the operation gives.
+    let other = "accept: image/png, application/vnd.ops.envelope+json;q=0.1";
+    let envelope = server.send("GET /operations/math/add?input=%7B%22a%22%3A40%7D", &[other], "").await;
+    assert_eq!(envelope.json()["data"], 41);
 }
 
 #[tokio::test]
@@ -114,6 +120,8 @@ async fn requests_that_are_none() {
         assert_eq!(answer.status, status, "{line} {body}: {answer:?}");
         assert_eq!(answer.problem()["code"], code, "{line}");
     }
+    let twice = server.get("/operations/math/add?input=1&input=2").await.problem()["detail"].clone();
+    assert_eq!(twice, "the parameter `input` cannot be read: it is given more than once");
     assert_eq!(server.send("GET /operations/math/fail", &[], "").await.header("allow"), Some("POST"));
     assert_eq!(server.send("PUT /operations/math/add", &[], "").await.header("allow"), Some("GET, HEAD, POST"));
 }
@@ -135,7 +143,7 @@ async fn all_violations_are_told_at_once() {
 #[tokio::test]
 async fn failures_have_the_status_of_their_code_and_show_no_secrets() {
     // Only the slow one takes that long.
-    let options = HttpServerOptions::new().with_timeout(Some(Duration::from_secs(2)));
+    let options = HttpServerOptions::new().with_timeout(Duration::from_secs(2));
     let server = serve(HttpServer::new(registry()).with_options(options)).await;
     let table = [
         ("taken", 409, "TAKEN", "it is taken"),

@@ -425,3 +425,64 @@ async fn it_admits_failures_of_the_server_beside_declared_ones() {
         assert!(violations.is_empty(), "{body}: {violations:?}");
     }
 }
+
+#[tokio::test]
+async fn it_admits_failures_of_the_server_beside_described_ones() {
+    let json_of =
+        |schema: Value| json!({ "description": "told", "content": { "application/json": { "schema": schema } } });
+    let error =
+        || json_of(json!({ "type": "object", "required": ["why"], "properties": { "why": { "type": "string" } } }));
+    let filter = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let document = json!({
+        "openapi": "3.2.0",
+        "info": { "title": "Shop", "version": "1" },
+        "paths": { "/find": { "query": {
+            "operationId": "find",
+            "parameters": [{ "name": "filter", "in": "query", "style": "deepObject", "explode": true, "schema": filter }],
+            "responses": {
+                "200": json_of(json!({ "type": "string" })),
+                "404": { "description": "none" },
+                "409": error(),
+                "422": error(),
+                "5XX": error(),
+                "default": error(),
+            },
+        } } },
+    });
+    let read = |document: &Value| {
+        let (api, _) = openapi::read(document, &ReadOptions::new().with_namespace("shop")).unwrap();
+        api.operations.into_iter().next().unwrap()
+    };
+    let find = read(&document);
+    let registry = Registry::new();
+    let handler = Handler::dynamic(|_: Value, _| async { Ok(json!("found")) });
+    registry.register(Registration::new(find.clone(), handler)).unwrap();
+    let shown = serve(HttpServer::new(registry)).await.get("/openapi.json").await.json();
+    assert_eq!(shown["openapi"], "3.2.0");
+    let item = shown["paths"]["/find"].as_object().unwrap();
+    assert_eq!(item.keys().collect::<Vec<_>>(), ["query"]);
+    let parameter = &item["query"]["parameters"][0];
+    assert_eq!((&parameter["style"], &parameter["explode"]), (&json!("deepObject"), &json!(true)));
+    let content = |status: &str| item["query"]["responses"][status]["content"].as_object().unwrap().clone();
+    let problem = json!({ "x-ops-implied": true, "schema": { "$ref": "#/components/schemas/Problem" } });
+    let table: [(&str, &[&str]); 4] = [
+        ("404", &["application/problem+json"]),
+        ("422", &["application/json", "application/problem+json"]),
+        ("5XX", &["application/json", "application/problem+json"]),
+        ("default", &["application/json", "application/problem+json"]),
+    ];
+    for (status, own) in table {
+        let content = content(status);
+        assert_eq!(content.keys().collect::<Vec<_>>(), own, "{status}");
+        assert_eq!(content["application/problem+json"], problem, "{status}");
+    }
+    // The server itself does not fail with those.
+    for status in ["200", "409"] {
+        assert_eq!(content(status).keys().collect::<Vec<_>>(), ["application/json"], "{status}");
+    }
+    // Our reader takes nothing of it for the operation's own.
+    let again = read(&shown);
+    assert_eq!(again.http().unwrap().responses, find.http().unwrap().responses);
+    let codes = |spec: &OperationSpec| spec.errors.iter().map(|error| error.code.to_string()).collect::<Vec<_>>();
+    assert_eq!(codes(&again), codes(&find));
+}

@@ -2,6 +2,9 @@
 
 use std::error::Error;
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::post;
 use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, McpBinding, McpOutput, StatusRange};
@@ -18,6 +21,7 @@ use ops_runtime::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::fixture::{Server, serve};
 
@@ -52,6 +56,19 @@ async fn readings() -> impl Stream<Item = Result<Reading, CallError>> {
 #[operation(namespace = "ward", http = "GET /counts")]
 async fn counts() -> impl Stream<Item = Result<u32, CallError>> {
     stream::iter([Ok(1), Err(CallError::new("TIMEOUT", "too late")), Ok(2)])
+}
+
+/// A function whose own details look like a response.
+#[operation(namespace = "ward", http = "POST /deliveries", errors(DeliveryRejected = 409))]
+async fn deliver(status: u16) -> Result<u64, CallError> {
+    let details = json!({ "statusCode": status, "body": { "ok": false } });
+    Err(CallError::new("DeliveryRejected", "the carrier refused it").with_details(details))
+}
+
+/// A function that answers by any status.
+#[operation(namespace = "ward", http = "POST /answers")]
+async fn relay(status: u16) -> Result<u64, CallError> {
+    Err(ErrorResponse::new(status, json!({ "by": "ann" })).into())
 }
 
 /// A function that calls another operation, whose errors it returns in a box.
@@ -176,6 +193,57 @@ fn registry() -> Registry {
 
 fn client(server: &Server) -> HttpClient {
     HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap()
+}
+
+#[tokio::test]
+async fn what_a_function_says_of_its_error_is_no_response() {
+    let registry = Registry::new();
+    registry.register(Deliver).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    for status in [200, 404, 503] {
+        let body = json!({ "status": status }).to_string();
+        for path in ["/deliveries", "/operations/ward/deliver"] {
+            let answer = server.post(path, &body).await;
+            let problem = answer.problem();
+            assert_eq!((answer.status, &problem["code"]), (409, &json!("DeliveryRejected")), "{path} {status}");
+            assert_eq!(problem["details"], json!({ "statusCode": status, "body": { "ok": false } }));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_another_server_says_of_its_error_is_no_response() {
+    let details = json!({ "statusCode": 200, "headers": {}, "body": { "ok": false } });
+    let problem = json!({ "status": 409, "code": "DeliveryRejected", "detail": "no", "details": details }).to_string();
+    let refused =
+        move || async move { (StatusCode::CONFLICT, [("content-type", "application/problem+json")], problem) };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let upstream = Router::new().route("/deliveries", post(refused));
+    tokio::spawn(async move { axum::serve(listener, upstream).await });
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let gateway = Registry::new();
+    gateway.register_all(client.bind([Deliver::SPEC]).unwrap()).unwrap();
+    let answer = serve(HttpServer::new(gateway)).await.post("/deliveries", r#"{"status":7}"#).await;
+    let problem = answer.problem();
+    assert_eq!((answer.status, &problem["code"]), (409, &json!("DeliveryRejected")), "{answer:?}");
+    assert_eq!((&problem["detail"], &problem["details"]), (&json!("no"), &details));
+}
+
+#[tokio::test]
+async fn only_a_status_that_can_end_a_response_is_sent() {
+    let registry = Registry::new();
+    registry.register(Relay).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    for (status, sent) in [(409, 409), (599, 599), (101, 500), (150, 500), (600, 500), (999, 500), (7, 500)] {
+        let answer = server.post("/answers", &json!({ "status": status }).to_string()).await;
+        assert_eq!(answer.status, sent, "{status}: {answer:?}");
+        match sent == status {
+            true => assert_eq!(answer.json(), json!({ "by": "ann" })),
+            false => assert_eq!(answer.problem()["code"], "EXECUTION_ERROR"),
+        }
+        assert_eq!(server.post("/operations/ward/relay", &json!({ "status": status }).to_string()).await.status, sent);
+    }
 }
 
 #[tokio::test]

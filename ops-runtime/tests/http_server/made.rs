@@ -41,7 +41,7 @@ fn answer(how: &str) -> ResponseEnvelope<Value> {
             meta.set_cookie = vec!["a=1; HttpOnly".to_owned(), "b=2".to_owned()];
             (json!(1), meta)
         }
-        _ => (json!(1), meta(99, "application/json")),
+        _ => (json!(1), meta(how.parse().unwrap_or(99), "application/json")),
     };
     ResponseEnvelope::http(data, meta)
 }
@@ -201,6 +201,12 @@ async fn a_handlers_status_and_headers_are_sent_as_set() {
     }
     // No status that can be sent.
     assert_eq!(server.get("/made?how=odd").await.status, 200);
+    for (status, sent) in [(101, 200), (150, 200), (600, 200), (999, 200), (299, 299), (599, 599)] {
+        for path in ["made", "tight"] {
+            let answer = server.get(&format!("/{path}?how={status}")).await;
+            assert_eq!((answer.status, answer.body.as_str()), (sent, "1"), "{status}: {answer:?}");
+        }
+    }
     // An envelope is a result of its own; what is set beside it is sent with it.
     let envelope = server.send("GET /made?how=gone", &["accept: application/vnd.ops.envelope+json"], "").await;
     assert_eq!((envelope.status, envelope.header("x-how")), (200, Some("gone")), "{envelope:?}");

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::registry::OutputPolicy;
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
-use ops_runtime::spec::OperationSpec;
-use ops_runtime::{HttpClient, HttpConfig, Registry};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{CallError, HttpClient, HttpConfig, Registry, operation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -85,10 +88,16 @@ fn with_silent() -> Registry {
 
 /// Opens a silent stream, and reads so many comments of it.
 async fn listen(server: &Server, comments: usize) -> TcpStream {
+    listen_to(server, "*/*", b":\n\n", comments).await
+}
+
+/// Opens a silent stream of a type, and reads what fills the silence so many times.
+async fn listen_to(server: &Server, accept: &str, silence: &[u8], times: usize) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    stream.write_all(b"GET /operations/t/silent HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let request = format!("GET /operations/t/silent HTTP/1.1\r\nhost: localhost\r\naccept: {accept}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut read = Vec::new();
-    while read.windows(3).filter(|window| window == b":\n\n").count() < comments {
+    while read.windows(silence.len()).filter(|window| *window == silence).count() < times {
         let mut buffer = [0; 1024];
         let count = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut buffer)).await.unwrap().unwrap();
         assert_ne!(count, 0);
@@ -126,6 +135,166 @@ async fn silence_is_filled_and_a_shutdown_ends_streams() {
     let mut rest = Vec::new();
     tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await.unwrap().unwrap();
     tokio::time::timeout(Duration::from_secs(10), server.running.take().unwrap()).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_shutdown_says_that_a_stream_is_not_whole() {
+    let options = HttpServerOptions::new().with_keep_alive(Duration::from_millis(50));
+    for (accept, silence, before) in [
+        ("text/event-stream", ":\n\n", "event: error\ndata: "),
+        // An empty line is a chunk of its own.
+        ("application/x-ndjson", "\r\n1\r\n\n\r\n", "{\"error\":"),
+    ] {
+        let mut server = serve(HttpServer::new(with_silent()).with_options(options.clone())).await;
+        let mut stream = listen_to(&server, accept, silence.as_bytes(), 1).await;
+        server.stop.cancel();
+        let mut rest = String::new();
+        tokio::time::timeout(Duration::from_secs(10), stream.read_to_string(&mut rest)).await.unwrap().unwrap();
+        let failure = rest.split_once(before).unwrap_or_else(|| panic!("no failure in {rest}")).1;
+        let problem = serde_json::Deserializer::from_str(failure).into_iter::<Value>().next().unwrap().unwrap();
+        assert_eq!((&problem["status"], &problem["code"]), (&json!(503), &json!("ABORTED")), "{accept}");
+        assert!(!rest.contains("[DONE]"), "{rest}");
+        tokio::time::timeout(Duration::from_secs(10), server.running.take().unwrap()).await.unwrap().unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_fills_the_silence_is_no_item() {
+    for (content_type, millis, silence) in [
+        ("text/event-stream", 20, Some(":\n\n")),
+        ("application/x-ndjson", 20, Some("{\"n\":7}\n\n")),
+        ("application/json-seq", 20, Some("{\"n\":7}\n\u{1e}\u{1e}")),
+        ("text/event-stream", 0, None),
+        ("application/x-ndjson", 0, None),
+        ("application/json-seq", 0, None),
+    ] {
+        let mut binding = HttpBinding::owned("GET", "/watch");
+        binding.responses = vec![HttpResponse::owned(StatusRange::Exact(200), content_type)].into();
+        let mut spec = OperationSpec::new(OperationKind::Subscription, "t", "watch").unwrap();
+        spec.binding = ops_runtime::binding::Binding::Http(binding);
+        let handler = Handler::dynamic_stream(|_: Value, _| async {
+            let late = futures_util::stream::once(async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                Ok::<_, CallError>(json!({ "n": 8 }))
+            });
+            Ok(futures_util::stream::iter([Ok(json!({ "n": 7 }))]).chain(late))
+        });
+        let registry = Registry::new();
+        registry.register(Registration::new(spec.clone(), handler)).unwrap();
+        let options = HttpServerOptions::new().with_keep_alive(Duration::from_millis(millis));
+        let server = serve(HttpServer::new(registry).with_options(options)).await;
+        let sent = server.get("/watch").await.body;
+        let plain = match content_type {
+            "text/event-stream" => "id: 1\ndata: {\"n\":7}\n\nid: 2\ndata: {\"n\":8}\n\n",
+            "application/x-ndjson" => "{\"n\":7}\n{\"n\":8}\n",
+            _ => "\u{1e}{\"n\":7}\n\u{1e}{\"n\":8}\n",
+        };
+        match silence {
+            Some(silence) => assert!(sent.contains(silence), "{sent:?}"),
+            None => assert_eq!(sent, plain),
+        }
+        let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+        let caller = Registry::new();
+        caller.register_all(client.bind([spec]).unwrap()).unwrap();
+        let items: Vec<_> = caller.stream("t.watch", json!({})).await.unwrap().collect().await;
+        let items: Vec<Value> = items.into_iter().map(|item| item.unwrap().data).collect();
+        assert_eq!(items, [json!({ "n": 7 }), json!({ "n": 8 })], "{content_type}");
+    }
+}
+
+#[tokio::test]
+async fn an_item_that_does_not_fit_is_no_fault_of_the_input() {
+    let output = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    for (policy, unfit) in [
+        // Of another type, not mended, and not to be mended.
+        (OutputPolicy::Repair, json!("secret")),
+        (OutputPolicy::Repair, json!({ "n": "secret" })),
+        (OutputPolicy::Strict, json!({ "n": "1", "of": "secret" })),
+    ] {
+        let spec = OperationSpec::new(OperationKind::Subscription, "t", "watch").unwrap();
+        let own = unfit.clone();
+        let handler = Handler::dynamic_stream(move |_: Value, _| {
+            let item = own.clone();
+            async move { Ok(futures_util::stream::iter([Ok::<_, CallError>(item), Ok(json!({ "n": 2 }))])) }
+        });
+        let registry = Registry::builder().with_policy(policy).build();
+        registry.register(Registration::new(spec.with_output(Schema::from(output.clone())), handler)).unwrap();
+        let server = serve(HttpServer::new(registry)).await;
+        let lines = server.send("GET /operations/t/watch", &["accept: application/x-ndjson"], "").await;
+        assert_eq!(lines.status, 200);
+        let items: Vec<Value> = lines.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let [problem, fit] = items.as_slice() else { panic!("{unfit}: {}", lines.body) };
+        let mut problem = problem["error"].clone();
+        assert!(problem.as_object_mut().unwrap().remove("request").is_some());
+        let expected = json!({
+            "type": "about:blank",
+            "title": "Internal Server Error",
+            "status": 500,
+            "detail": "the operation failed: its result does not match its schema",
+            "code": "VALIDATION_ERROR",
+        });
+        assert_eq!((problem, fit), (expected, &json!({ "n": 2 })), "{unfit}");
+    }
+}
+
+/// An item whose schema says more than its type.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Tick {
+    #[schemars(range(max = 10))]
+    n: u32,
+}
+
+#[operation(namespace = "t")]
+async fn ticks() -> impl Stream<Item = Tick> {
+    futures_util::stream::iter([Tick { n: 10 }, Tick { n: 11 }])
+}
+
+#[tokio::test]
+async fn the_type_of_an_item_stands_for_its_schema() {
+    let registry = Registry::new();
+    registry.register(Ticks).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let lines = server.send("GET /operations/t/ticks", &["accept: application/x-ndjson"], "").await;
+    assert_eq!((lines.status, lines.body.as_str()), (200, "{\"n\":10}\n{\"n\":11}\n"));
+}
+
+#[tokio::test]
+async fn a_stream_has_the_status_that_is_described_for_it() {
+    for (range, status) in [
+        (StatusRange::Exact(202), 202),
+        (StatusRange::Exact(200), 200),
+        (StatusRange::Class(2), 200),
+        (StatusRange::Default, 200),
+    ] {
+        let mut binding = HttpBinding::owned("GET", "/watch");
+        binding.responses = vec![HttpResponse::owned(range, "text/event-stream")].into();
+        let mut spec = OperationSpec::new(OperationKind::Subscription, "t", "watch").unwrap();
+        spec.binding = ops_runtime::binding::Binding::Http(binding);
+        let handler = Handler::dynamic_stream(|_: Value, _| async {
+            Ok(futures_util::stream::iter([Ok::<_, CallError>(json!(7))]))
+        });
+        let registry = Registry::new();
+        registry.register(Registration::new(spec, handler)).unwrap();
+        let answer = serve(HttpServer::new(registry)).await.get("/watch").await;
+        assert_eq!((answer.status, answer.body.as_str()), (status, "id: 1\ndata: 7\n\n"), "{range:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_kind_of_stream_that_a_client_wants_most_is_sent() {
+    let server = serve(HttpServer::new(registry())).await;
+    for (accept, kind) in [
+        ("application/x-ndjson, text/event-stream;q=0.1", "application/x-ndjson"),
+        ("application/jsonl;q=0.2, application/x-ndjson;q=0, text/event-stream;q=0.1", "application/x-ndjson"),
+        ("application/x-ndjson;q=0.5, text/event-stream", "text/event-stream"),
+        ("application/x-ndjson, text/event-stream", "text/event-stream"),
+        ("application/x-ndjson;q=0.1, */*", "application/x-ndjson"),
+        ("*/*", "text/event-stream"),
+    ] {
+        let path = "GET /operations/math/count?input=%7B%22to%22%3A1%7D";
+        let answer = server.send(path, &[&format!("accept: {accept}")], "").await;
+        assert_eq!(answer.header("content-type"), Some(kind), "{accept}");
+    }
 }
 
 #[tokio::test]

@@ -6,10 +6,10 @@ use std::future::Future;
 use http::header::COOKIE;
 use http::request::Parts;
 
-use super::super::identity::Authenticator;
 use super::super::read::Escaping;
 use super::known::Known;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::authenticator::Authenticator;
 use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
 
 /// Authenticates by API keys from a list or a lookup.

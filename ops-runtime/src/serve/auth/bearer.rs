@@ -6,9 +6,9 @@ use std::future::Future;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
-use super::super::identity::Authenticator;
 use super::known::Known;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::authenticator::Authenticator;
 use crate::{BoxFuture, Identity};
 
 /// Authenticates by bearer tokens from a list or a lookup.

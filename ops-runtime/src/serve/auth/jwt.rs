@@ -18,9 +18,9 @@ use self::key::{Key, KeySet};
 #[cfg(feature = "http")]
 use self::remote::{Origin, Remote};
 use self::token::Token;
-use super::super::identity::Authenticator;
 use super::bearer::{invalid_token, keeping, token};
 use crate::model::unauthorized::Unauthorized;
+use crate::run::authenticator::Authenticator;
 use crate::{BoxFuture, CallError, Identity, SecurityKind, SecurityScheme};
 
 pub use self::key::JwtAlgorithm;

@@ -2,7 +2,7 @@
 
 import { isObject } from "./json.js";
 
-const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
+const METHODS = ["get", "query", "post", "put", "patch", "delete", "head", "options", "trace"];
 
 /** References are followed so many times. */
 const HOPS = 32;

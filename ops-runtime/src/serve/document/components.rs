@@ -1,9 +1,11 @@
 //! The definitions of all operations in one table, each with a unique name.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::closure::{Closure, Digested};
 use crate::{Definitions, OperationSpec, Schema, pointer};
 
 /// Where the document's schemas are.
@@ -25,13 +27,19 @@ const SINGLE: [&str; 12] = [
     "additionalItems",
 ];
 
+/// A definition: the table in which it is, how it is written, and its own name.
+type Key = ((usize, bool), String);
+
 /// The schemas under the document's `components`, and the names of those that are still to be written.
 #[derive(Default)]
 pub(super) struct Components {
     schemas: BTreeMap<String, Value>,
-    /// The name that each definition has here, by its table and its own name. The scope keeps the table alive: another
-    /// one at its address would have the same number.
-    names: HashMap<((usize, bool), String), (String, Scope)>,
+    /// The name that each definition has here. The scope keeps the table alive: another one at its address would have the
+    /// same number.
+    names: HashMap<Key, (String, Scope)>,
+    /// The definitions whose names are taken, alone and with all that they reach: both are made once.
+    digested: HashMap<Key, Option<Arc<Digested>>>,
+    closures: HashMap<Key, Closure>,
     /// For each name, the scope and the own name of its definition.
     taken: BTreeMap<String, (Scope, String)>,
     queue: VecDeque<(String, Scope, String)>,
@@ -40,7 +48,7 @@ pub(super) struct Components {
 /// The definitions that a schema may refer to: those inside the schema itself, and those that its API shares.
 #[derive(Clone)]
 pub(super) struct Scope {
-    own: Option<std::sync::Arc<Map<String, Value>>>,
+    own: Option<Arc<Map<String, Value>>>,
     shared: Definitions,
     /// True if it is that of an input.
     is_input: bool,
@@ -52,7 +60,7 @@ impl Scope {
     /// Identifies the table in which a name is found, and how it is written.
     fn table(&self, name: &str) -> (usize, bool) {
         let table = match &self.own {
-            Some(own) if own.contains_key(name) => std::sync::Arc::as_ptr(own).addr(),
+            Some(own) if own.contains_key(name) => Arc::as_ptr(own).addr(),
             _ => self.shared.as_slice().as_ptr().addr(),
         };
         (table, self.is_bound)
@@ -67,20 +75,6 @@ impl Scope {
             return Some(found.clone());
         }
         Some(self.shared.get(name)?.schema.to_value().ok()?.into_owned())
-    }
-
-    /// A definition with all that it reaches: equal ones have the same meaning.
-    fn closure(&self, name: &str) -> BTreeMap<String, Value> {
-        let (mut found, mut queue) = (BTreeMap::new(), vec![name.to_owned()]);
-        while let Some(name) = queue.pop() {
-            if found.contains_key(&name) {
-                continue;
-            }
-            let Some(schema) = self.get(&name) else { continue };
-            each_reference(&schema, &mut |target| queue.push(target.to_owned()));
-            found.insert(name, schema);
-        }
-        found
     }
 }
 
@@ -107,7 +101,7 @@ impl Components {
             own.values_mut().for_each(|schema| refer_to(&name, schema));
             own.insert(name, whole);
         }
-        let own = (!own.is_empty()).then(|| std::sync::Arc::new(own));
+        let own = (!own.is_empty()).then(|| Arc::new(own));
         let is_input = std::ptr::eq(of, &spec.input);
         (schema, Scope { own, shared: spec.definitions.clone(), is_input, is_bound: spec.directed_http().is_some() })
     }
@@ -193,19 +187,20 @@ impl Components {
         // always be in an output.
         let of_side = scope.has_own(own).then(|| format!("{plain}{}", if scope.is_input { "Input" } else { "Output" }));
         let numbered = (2_u32..).map(|number| format!("{plain}_{number}"));
-        let mut closure = None;
         let mut name = plain.clone();
         for next in of_side.into_iter().chain(numbered) {
             match self.taken.get(&name) {
                 // Definitions of two tables with the same name and description are one component.
-                Some((other, other_own)) => {
-                    let closure = closure.get_or_insert_with(|| scope.closure(own));
-                    let is_alike = other_own == own && other.closure(other_own) == *closure;
-                    if is_alike && (other.is_bound == scope.is_bound || !closure.values().any(has_read_only)) {
+                Some((other, other_own)) if other_own == own => {
+                    let other = other.clone();
+                    let closure = self.closure(own, scope);
+                    let is_written_alike = other.is_bound == scope.is_bound || !closure.has_read_only;
+                    if is_written_alike && self.closure(own, &other) == closure {
                         self.names.insert(key, (name.clone(), scope.clone()));
                         return name;
                     }
                 }
+                Some(_) => {}
                 None if !self.schemas.contains_key(&name) => break,
                 None => {}
             }
@@ -215,6 +210,32 @@ impl Components {
         self.names.insert(key, (name.clone(), scope.clone()));
         self.queue.push_back((name.clone(), scope.clone(), own.to_owned()));
         name
+    }
+
+    /// A definition with all that it reaches.
+    fn closure(&mut self, own: &str, scope: &Scope) -> Closure {
+        let key = (scope.table(own), own.to_owned());
+        if let Some(closure) = self.closures.get(&key) {
+            return *closure;
+        }
+        let (mut found, mut queue) = (BTreeMap::new(), vec![own.to_owned()]);
+        while let Some(name) = queue.pop() {
+            if found.contains_key(&name) {
+                continue;
+            }
+            let Some(definition) = self.digested(&name, scope) else { continue };
+            queue.extend(definition.references.iter().cloned());
+            found.insert(name, definition);
+        }
+        let closure = Closure::of(&found);
+        self.closures.insert(key, closure);
+        closure
+    }
+
+    /// A definition by itself; `None` if there is none of the name.
+    fn digested(&mut self, name: &str, scope: &Scope) -> Option<Arc<Digested>> {
+        let digested = self.digested.entry((scope.table(name), name.to_owned()));
+        digested.or_insert_with(|| scope.get(name).map(|schema| Arc::new(Digested::of(&schema)))).clone()
     }
 
     /// Adds a schema of the document's own under a name, and returns the reference to it.
@@ -272,35 +293,6 @@ fn allowed(name: &str) -> String {
     name.chars().map(kept).collect()
 }
 
-/// True if a part of a schema is `readOnly`.
-fn has_read_only(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => members.contains_key("readOnly") || members.values().any(has_read_only),
-        Value::Array(parts) => parts.iter().any(has_read_only),
-        _ => false,
-    }
-}
-
-/// Calls a function with the name of each definition that a schema refers to.
-fn each_reference(schema: &Value, found: &mut dyn FnMut(&str)) {
-    match schema {
-        Value::Object(members) => members.iter().for_each(|(key, value)| match (key.as_str(), value) {
-            ("properties" | "patternProperties", Value::Object(own)) => {
-                own.values().for_each(|part| each_reference(part, found));
-            }
-            ("enum" | "const" | "default" | "example" | "examples", _) => {}
-            ("$ref", Value::String(target)) => {
-                if let Some(name) = pointer::definition(target) {
-                    found(&name);
-                }
-            }
-            _ => each_reference(value, found),
-        }),
-        Value::Array(parts) => parts.iter().for_each(|part| each_reference(part, found)),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,5 +317,43 @@ mod tests {
             assert_eq!(refer(&giving("Item", "price")), "#/components/schemas/Item", "{round}");
             assert_eq!(refer(&giving("Item", "size")), "#/components/schemas/ItemOutput", "{round}");
         }
+    }
+
+    #[test]
+    fn many_versions_of_an_api_cost_no_more_than_their_schemas() {
+        const VERSIONS: usize = 20;
+        const NAMES: usize = 30;
+        // Each definition reaches all, and the last one says its version.
+        let spec = |version: usize| {
+            let name = |at: usize| format!("Part{}", at % NAMES);
+            let part = |at: usize| {
+                let next = json!({ "$ref": pointer::reference(&name(at + 1)) });
+                let own = if at + 1 == NAMES { json!({ "const": version }) } else { json!({}) };
+                (name(at), json!({ "type": "object", "properties": { "next": next, "own": own } }))
+            };
+            let parts: Map<String, Value> = (0..NAMES).map(part).collect();
+            let output = json!({ "type": "array", "items": { "$ref": pointer::reference("Part0") }, "$defs": parts });
+            OperationSpec::query("shop.list").with_output(Schema::from(output))
+        };
+        let mut components = Components::default();
+        let mut refer = |version: usize| {
+            let spec = spec(version);
+            let (schema, scope) = components.scope(&spec.output, &spec);
+            let reference = components.schema(&schema, &scope)["items"]["$ref"].clone();
+            components.write();
+            reference
+        };
+        for version in 0..VERSIONS {
+            let name = match version {
+                0 => "Part0".to_owned(),
+                1 => "Part0Output".to_owned(),
+                version => format!("Part0_{version}"),
+            };
+            assert_eq!(refer(version), format!("#/components/schemas/{name}"));
+        }
+        // The same version once more is the same components.
+        assert_eq!(refer(1), "#/components/schemas/Part0Output");
+        assert_eq!(components.digested.len(), (VERSIONS + 1) * NAMES);
+        assert_eq!(components.into_schemas().len(), VERSIONS * NAMES);
     }
 }

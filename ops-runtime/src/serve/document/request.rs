@@ -131,8 +131,7 @@ fn style(style: ParameterStyle, explode: bool, default: ParameterStyle, out: &mu
     if style != default {
         out.insert("style".into(), style_name(style).into());
     }
-    let implied = matches!(style, ParameterStyle::Form | ParameterStyle::DeepObject);
-    if explode != implied {
+    if explode != (style == ParameterStyle::Form) {
         out.insert("explode".into(), explode.into());
     }
 }

@@ -5,14 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::components::{Components, Scope};
 use super::request::{alternatives, is_json, untitled};
-use crate::model::media::Media;
+use crate::model::media::{EVENTS, JSON, Media, NDJSON};
 use crate::serve::problem::{self, PROBLEM};
 use crate::{ErrorDefinition, HttpResponse, OperationSpec, StatusRange};
 
 /// The name of the response for all failures that are not an operation's own.
 pub(super) const FAILURE: &str = "#/components/responses/Problem";
 
-/// The mark of a response that the server adds, and no operation describes: our reader leaves it out.
+/// The mark of a response, or of a content type of one, that the server adds, and no operation describes: our reader leaves
+/// it out.
 pub(super) const IMPLIED: &str = "x-ops-implied";
 
 /// The output of an operation: its result, its items, or both.
@@ -47,7 +48,7 @@ pub(super) fn bound(given: &Given<'_>, problem: &str, components: &mut Component
     let mut out = Map::new();
     if by_default && !by_status.iter().any(|(status, _)| *status == StatusRange::Default) {
         // If a binding describes no success, the response is the whole output.
-        let any = HttpResponse::owned(StatusRange::Exact(200), "application/json");
+        let any = HttpResponse::owned(StatusRange::Exact(200), JSON);
         let mut implied = success(&[any], given, components);
         if let Some(implied) = implied.as_object_mut() {
             implied.insert(IMPLIED.to_owned(), true.into());
@@ -56,10 +57,13 @@ pub(super) fn bound(given: &Given<'_>, problem: &str, components: &mut Component
     }
     for (status, responses) in &by_status {
         let succeeds = status.is_success() || by_default && *status == StatusRange::Default;
-        let response = match succeeds {
+        let mut response = match succeeds {
             true => success(responses, given, components),
             false => error(*status, responses, given, components),
         };
+        if problem::is_own(*status) {
+            admit(problem, &mut response);
+        }
         out.insert(key(*status), response);
     }
     if let Some(spec) = given.specs().next() {
@@ -74,8 +78,8 @@ pub(super) fn by_id(given: &Given<'_>, problem: &str, components: &mut Component
     let status = StatusRange::Exact(200);
     let of = |content_type: &str| HttpResponse::owned(status, content_type.to_owned());
     let responses = match given.stream {
-        Some(_) => vec![of("text/event-stream"), of("application/x-ndjson")],
-        None => vec![of("application/json")],
+        Some(_) => vec![of(EVENTS), of(NDJSON)],
+        None => vec![of(JSON)],
     };
     let mut out = Map::from_iter([(key(status), success(&responses, given, components))]);
     if let Some(spec) = given.specs().next() {
@@ -154,13 +158,18 @@ fn response(description: &str, content: Map<String, Value>) -> Value {
     Value::Object(out)
 }
 
+/// Admits a problem of the server itself beside what is described for the same status.
+fn admit(problem: &str, response: &mut Value) {
+    let content = response.as_object_mut().map(|response| response.entry("content").or_insert_with(|| json!({})));
+    if let Some(Value::Object(content)) = content {
+        let media = || json!({ IMPLIED: true, "schema": { "$ref": problem } });
+        content.entry(PROBLEM).or_insert_with(media);
+    }
+}
+
 /// The response object of a failure that a binding describes.
 fn error(status: StatusRange, responses: &[HttpResponse], given: &Given<'_>, components: &mut Components) -> Value {
-    let code = match status {
-        StatusRange::Exact(status) => format!("HTTP_{status}"),
-        StatusRange::Class(class) => format!("HTTP_{class}XX"),
-        StatusRange::Default => "HTTP_ERROR".to_owned(),
-    };
+    let code = status.error_code();
     let declared = given.specs().find_map(|spec| Some((spec, spec.errors.iter().find(|error| error.code == code)?)));
     let mut content = Map::new();
     let mut is_first = true;
@@ -207,7 +216,7 @@ fn errors(spec: &OperationSpec, problem: &str, out: &mut Map<String, Value>, com
             continue;
         }
         let mut schemas: Vec<Value> = errors.iter().map(|error| coded(error, spec, problem, components)).collect();
-        if problem::is_own(status) {
+        if problem::is_own(StatusRange::Exact(status)) {
             // The server's own failures have the status, too. The titles name the types of the declared ones.
             for (schema, error) in schemas.iter_mut().zip(&errors) {
                 if let Some(schema) = schema.as_object_mut() {

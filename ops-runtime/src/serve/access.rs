@@ -1,88 +1,6 @@
-//! The sender of a request, and the operations that it may call.
+//! The operations that a caller may call.
 
-use std::future::Future;
-
-use http::request::Parts;
-
-use crate::model::unauthorized::Unauthorized;
-use crate::{AccessControl, BoxFuture, Identity, OperationSpec, SecurityKind, SecurityScheme};
-
-/// Determines the sender of a request.
-///
-/// A closure from the request's head to a future is an authenticator. The future returns an [`Identity`], or an
-/// `Option` of one: `None` for a request without credentials, which may call only operations without requirements.
-///
-/// ```
-/// # use ops_runtime::Registry;
-/// # use ops_runtime::access::Identity;
-/// # use ops_runtime::serve::{HttpServer, Unauthorized};
-/// let server = HttpServer::new(Registry::new()).with_authenticator(|request: &http::request::Parts| {
-///     let token = request.headers.get("authorization").cloned();
-///     async move {
-///         match token.as_ref().map(|token| token.to_str().unwrap_or_default()) {
-///             None => Ok(None),
-///             Some("Bearer 7") => Ok(Some(Identity::new("ann").with_scope("pets:read"))),
-///             Some(_) => Err(Unauthorized::bearer()),
-///         }
-///     }
-/// });
-/// # let _ = server;
-/// ```
-///
-#[cfg_attr(
-    feature = "mcp-server",
-    doc = r#"
-Those that are ready to use serve an MCP server over HTTP as well:
-
-```
-# use ops_runtime::Registry;
-# use ops_runtime::access::Identity;
-use ops_runtime::mcp::McpServer;
-use ops_runtime::serve::{Authenticator, BearerTokens, Unauthorized};
-
-let tokens = BearerTokens::new().with_token("s3cret", Identity::new("ann"));
-let service = McpServer::new(Registry::new()).into_service().with_authenticator(move |request| {
-    let found = tokens.authenticate(request);
-    async move { found.await?.ok_or(Unauthorized::bearer()) }
-});
-# let _ = service;
-```
-"#
-)]
-pub trait Authenticator: Send + Sync + 'static {
-    /// The sender of a request with this head; `None` if it has no credentials.
-    ///
-    /// # Errors
-    /// The refusal of invalid credentials: the request gets the status 401, whatever it asks for.
-    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>>;
-
-    /// The alternatives by which requests may authenticate; a bearer token by default.
-    ///
-    /// They tell callers what to send: in the document of the server, and in the header `WWW-Authenticate` of the
-    /// response to a request without credentials.
-    fn schemes(&self) -> Vec<SecurityScheme> {
-        vec![SecurityScheme::new("bearer", SecurityKind::Bearer)]
-    }
-
-    /// True if requests can authenticate only by these [`schemes`](Self::schemes). Then the document lists them for
-    /// operations that require credentials of another kind, such as those of another server. False by default, since a
-    /// closure may read anything.
-    fn is_exact(&self) -> bool {
-        false
-    }
-}
-
-impl<F, Fut, I> Authenticator for F
-where
-    F: Fn(&Parts) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<I, Unauthorized>> + Send + 'static,
-    I: Into<Option<Identity>>,
-{
-    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
-        let found = self(request);
-        Box::pin(async move { found.await.map(Into::into) })
-    }
-}
+use crate::{AccessControl, Identity, OperationSpec};
 
 /// What a caller lacks for an operation.
 #[derive(Debug, PartialEq, Eq)]
@@ -160,7 +78,7 @@ pub(super) fn allows(access: &AccessControl, identity: Option<&Identity>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HttpBinding, SecurityRequirement};
+    use crate::{HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
 
     #[test]
     fn ways_and_rules() {
