@@ -31,7 +31,13 @@
 //!   document describes text or bytes.
 //! - The server's content type decides, with two exceptions. If the document describes only bytes, the body is bytes.
 //!   If it describes JSON and the response has no specific type (none, `text/plain`, `application/octet-stream`), a
-//!   body that is JSON is read as JSON.
+//!   body that is JSON is read as JSON. Where the output is text, that is done with a JSON string and with `null` only,
+//!   and with neither if the document describes that very type. So a version such as `1.10` stays as it is.
+//! - If a success has several content types, the output is what the first of them holds: JSON if there is any, else text
+//!   before bytes. Only that kind is asked for. If the server sends described bytes in the place of text, that is a
+//!   `VALIDATION_ERROR`, except under the policy `Cast`.
+//! - An event stream that is not described is text, and is read to its end. If the document describes JSON alone, or if the
+//!   output can be no text, only its beginning is read, for at most a second, and shown in the error.
 //! - A status other than 2XX is an `EXECUTION_ERROR` whose details are `{ statusCode, headers, contentType, body }`;
 //!   [`CallError::declared`](crate::CallError::declared) reads it as the document describes it.
 //! - A subscription gives an item for each server-sent event until one says `[DONE]`. Its data is JSON; where the
@@ -47,9 +53,10 @@
 //!
 //! The binding names the input property that holds the body. JSON is sent as it is, text is a string, and bytes are a
 //! [`Body`](crate::Body) or a string of base64. The fields of a form and the parts of `multipart/form-data` are the
-//! properties of an object: a list repeats the field or the part, and bytes are files. In a part, an object is JSON. In a
-//! URL-encoded form, an object and a list of objects have a field for each value, with brackets (`address[street]=x`), as
-//! most servers read them. There, OpenAPI's own default is JSON: if a server expects it, its document should say
+//! properties of an object: a list repeats the field or the part, and bytes are files. In a part, an object is JSON; a part
+//! of a type that holds no JSON, such as XML, is written from a string. In a URL-encoded form, an object and a list of
+//! objects have a field for each value, with brackets (`address[street]=x`), as most servers read them. There, OpenAPI's own
+//! default is JSON: if a server expects it, its document should say
 //! `encoding: { address: { contentType: application/json } }`.
 //!
 //! If an endpoint takes several content types, the binding names a property by which the caller chooses; by default the
@@ -98,7 +105,8 @@
 //! |---|---|---|
 //! | connecting, TLS included | 30 s | [`HttpConfig::with_connect_timeout`] |
 //! | a request for a token | 30 s | none |
-//! | a whole call, retries included; for streams and downloads, until the headers arrive | 10 min | [`HttpConfig::with_timeout`] |
+//! | a whole call, retries included; for streams and downloads, until the headers arrive | 10 min | [`HttpConfig::with_timeout`], or [`CallOptions::with_timeout`](crate::CallOptions::with_timeout) of one call |
+//! | an attempt of a call that may be retried, until the headers arrive | none | [`Retry::with_attempt_timeout`] |
 //! | silence of a stream or a download | 5 min | [`HttpConfig::with_idle_timeout`] |
 //! | the body of a response | 64 MiB | [`HttpConfig::with_max_response`] |
 //! | a line of an event stream | 1 MiB | [`HttpConfig::with_max_line`] |
@@ -115,6 +123,8 @@
 //!
 //! Requests are repeated only as [`HttpConfig::with_retries`] and [`HttpConfig::with_reconnect`] say, except that a
 //! request whose token was rejected is sent once more with a new one. What holds a stream or a pipe is sent once.
+//! [`CallError::is_retryable`](crate::CallError::is_retryable) is false for a request that may have been carried out, and is not
+//! safe to repeat.
 //! [`HttpConfig::with_max_in_flight`] limits the requests in flight. Other policies wrap the built-in engine as a service:
 //! see [`HttpEngine`]. [`HttpConfig::with_before`] and [`HttpConfig::with_after`] see every request and its response.
 //!
@@ -129,6 +139,7 @@ mod caller;
 mod client;
 mod coding;
 mod config;
+mod data;
 mod destinations;
 mod engine;
 mod events;
@@ -150,6 +161,7 @@ pub mod pages;
 mod path;
 mod per_call;
 mod problem;
+mod reconnect;
 mod redirect;
 mod request;
 mod response;
@@ -162,8 +174,6 @@ pub mod sse;
 mod style;
 mod tls;
 mod trace;
-
-use serde_json::json;
 
 #[cfg(any(feature = "jwt", feature = "mcp-auth"))]
 pub(crate) use address::is_safe;
@@ -181,16 +191,18 @@ pub use engine::{HttpEngine, ResponseBody};
 pub use hooks::{RequestInfo, ResponseInfo};
 pub use outgoing::RequestBody;
 pub use per_call::RequestOptions;
+pub use reconnect::Reconnect;
 pub use response::error_of;
-pub use retry::{Reconnect, Retry};
+pub use retry::Retry;
 
-use crate::{CallError, ErrorCode};
+use crate::CallError;
+use crate::model::error::violation;
 
 /// The error of a value that cannot be sent, at a JSON pointer into the input or the configuration.
 fn invalid(pointer: &str, message: impl Into<String>) -> CallError {
     let message = message.into();
-    let violation = json!({ "pointer": pointer, "message": message });
-    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
+    let violations = vec![violation(pointer, &message)];
+    CallError::invalid(message, violations)
 }
 
 /// The JSON pointer to a property of the input (RFC 6901).

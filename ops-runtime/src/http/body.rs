@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::media::{Form, charset, form, is_range};
 use super::style::plain;
 use super::{RequestBody, invalid, pointer, style};
-use crate::model::media::{FORM, Media, OCTETS, covers, essence, in_charset, is_utf8};
+use crate::model::media::{FORM, JSON, Media, OCTETS, covers, essence, in_charset, is_utf8};
 use crate::model::parameters::parameter;
 use crate::{Bodies, Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
@@ -203,7 +203,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
         return ready(own.unwrap_or(fallback), given.clone().into());
     }
     if is_range(&essence) {
-        return ready("application/json", json(&*input.bodies.to_json(value)?));
+        return ready(JSON, json(&*input.bodies.to_json(value)?));
     }
     let unfit = |expected: &str| {
         let message = format!("a body of type `{content_type}` is written from {expected}");
@@ -286,7 +286,7 @@ fn concrete(essence: &str, value: &Value) -> Option<&'static str> {
         return None;
     }
     Some(match form(essence) {
-        Form::Json => "application/json",
+        Form::Json => JSON,
         Form::Text if essence.ends_with("+xml") => "application/xml",
         Form::Text if essence.ends_with("+yaml") => "application/yaml",
         Form::Text => "text/plain",

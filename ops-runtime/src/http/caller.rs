@@ -16,7 +16,7 @@ impl HttpClient {
         }
         Ok(match options {
             None => Invocation::plain(&self.registry),
-            Some(options) => Invocation::with(&self.registry, options),
+            Some(options) => Invocation::with(&self.registry, options.noting_deadline()),
         })
     }
 

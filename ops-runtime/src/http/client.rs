@@ -11,15 +11,15 @@ use url::Url;
 use super::HttpConfig;
 use super::config::Checked;
 use super::events::{self, Items};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Outcome};
 use super::media::Described;
 use super::per_call::PerCall;
 use super::problem::Codes;
 use super::request::encode;
 use super::response;
-use super::retry::is_repeatable;
+use super::retry::is_safe_to_repeat;
 use super::secrets::Carried;
-use super::send::{Label, limited};
+use super::send::{Label, Sent, limited, until};
 use super::trace::Trace;
 use crate::model::futures::BoxFuture;
 use crate::run::context::{deadline_after, earlier};
@@ -46,7 +46,7 @@ use crate::{
 /// Generated modules add a method for each operation: with `use shop::Methods`, `client.show_pet(7).await?`.
 #[derive(Clone)]
 pub struct HttpClient {
-    pub(super) remote: Remote,
+    pub(super) service: Service,
     /// The handler of all its operations, by which registries know that they belong to one client.
     pub(super) handler: Handler,
     /// The operations that the client was given, by id, and those that it has run by type.
@@ -61,21 +61,22 @@ impl HttpClient {
     /// header with a line break; an `EXECUTION_ERROR` if the built-in engine cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, CallError> {
         let registry = Registry::builder().with_policy(config.policy()).build();
-        let remote = Remote(Arc::new(Checked::new(config)?));
-        Ok(Self { handler: Handler::endpoint(remote.clone()), remote, registry })
+        let service = Service(Arc::new(Checked::new(config)?));
+        Ok(Self { handler: Handler::endpoint(service.clone()), service, registry })
     }
 
     /// The operations with this client as their handler, for `registry.register_all(..)`.
     ///
     /// Results then follow the registry's policy, not [`HttpConfig::with_policy`]. A name in
-    /// [`HttpConfig::with_credentials`] that is not a known security scheme is logged at the level `WARN`.
+    /// [`HttpConfig::with_credentials`] that is not a known security scheme is logged at the level `WARN`, as is one in
+    /// [`HttpConfig::with_server_variable`] that no server has.
     ///
     /// # Errors
     /// An `EXECUTION_ERROR` that names an operation that is not bound to an HTTP endpoint, or a `VALIDATION_ERROR` that
     /// names one of another namespace than that of [`HttpConfig::with_namespace`].
     pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
         let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
-        specs.iter().try_for_each(|spec| self.remote.check_namespace(spec))?;
+        specs.iter().try_for_each(|spec| self.service.check_namespace(spec))?;
         match specs.iter().find(|spec| spec.http().is_none()) {
             Some(spec) => Err(unbound(spec)),
             None => Ok(self.registrations(specs)),
@@ -84,7 +85,9 @@ impl HttpClient {
 
     pub(super) fn registrations<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
         let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
-        self.remote.0.credentials.meet(specs.iter().filter_map(|spec| spec.http()));
+        let bindings = || specs.iter().filter_map(|spec| spec.http());
+        self.service.0.credentials.meet(bindings());
+        self.service.0.settings.server_variables.meet(bindings());
         specs.into_iter().map(|spec| Registration::new(spec, self.handler.clone())).collect()
     }
 
@@ -132,7 +135,7 @@ impl HttpClient {
     /// # Ok::<(), ops_runtime::CallError>(())
     /// ```
     pub fn without_credentials<'a>(&self, operations: impl IntoIterator<Item = &'a OperationSpec>) -> Option<String> {
-        let Checked { settings, credentials, .. } = &*self.remote.0;
+        let Checked { settings, credentials, .. } = &*self.service.0;
         // They may be credentials that the document does not describe.
         let has_own = settings.headers.keys().any(|name| name != USER_AGENT);
         if has_own { None } else { credentials.lacking(operations.into_iter().filter_map(OperationSpec::http)) }
@@ -140,7 +143,7 @@ impl HttpClient {
 
     #[cfg(any(feature = "jwt", feature = "openapi"))]
     pub(super) fn checked(&self) -> &Checked {
-        &self.remote.0
+        &self.service.0
     }
 
     /// The operations that the client can run by their id, in the order of their ids.
@@ -151,7 +154,7 @@ impl HttpClient {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = self.remote.0.settings.base_url.as_ref().and_then(Url::host_str);
+        let host = self.service.0.settings.base_url.as_ref().and_then(Url::host_str);
         f.debug_struct("HttpClient").field("host", &host).finish_non_exhaustive()
     }
 }
@@ -166,9 +169,9 @@ fn unbound(spec: &OperationSpec) -> CallError {
 
 /// The service as an endpoint for registrations; it does not have the client's own operations.
 #[derive(Clone)]
-pub(super) struct Remote(Arc<Checked>);
+pub(super) struct Service(Arc<Checked>);
 
-impl Remote {
+impl Service {
     /// Refuses an operation of another API than the one that the client is for: its server would get the credentials.
     fn check_namespace(&self, spec: &OperationSpec) -> Result<(), CallError> {
         match self.0.settings.namespace.as_deref() {
@@ -199,17 +202,33 @@ impl Remote {
         };
         let token = context.identity().and_then(Identity::token);
         let plan = plan.for_caller(token, request.uri(), &settings)?;
-        let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
+        // The client's timeout is the default of its calls. An inherited deadline is none of the call's own.
+        let timeout = settings.timeout.filter(|_| !options.has_deadline);
+        let deadline = earlier(context.deadline(), timeout.and_then(deadline_after));
         let trace = settings.trace_context.then(|| Trace::of(context));
         let carried = Carried::new(&self.0, plan, options.headers);
         let retry = options.retry.unwrap_or_else(|| settings.retry.clone());
-        let is_repeatable = is_repeatable(&request, retry.as_ref().is_some_and(|retry| retry.repeats(spec)));
+        // A call that is not to be retried leaves what the client says of the operation as it is.
+        let named = retry.as_ref().or(settings.retry.as_ref()).is_some_and(|retry| retry.repeats(spec));
+        let is_safe_to_repeat = is_safe_to_repeat(&request, named);
         let label = Label::of(spec);
-        Ok(Exchange { settings, request, carried, label, trace, retry, is_repeatable, deadline, goes_on: false })
+        Ok(Exchange {
+            settings,
+            request,
+            carried,
+            label,
+            trace,
+            retry,
+            is_safe_to_repeat,
+            timeout,
+            deadline,
+            goes_on: false,
+            sent: Sent::default(),
+        })
     }
 }
 
-impl Endpoint for Remote {
+impl Endpoint for Service {
     fn call(
         &self,
         spec: &OperationSpec,
@@ -221,17 +240,24 @@ impl Endpoint for Remote {
         let codes = Codes::of(spec);
         let wants_bytes = context.extension::<Bodies>().is_some_and(Bodies::wants_output);
         let streamed = spec.http().filter(|_| wants_bytes).map(|binding| binding.responses.clone());
+        let (id, deadline) = (spec.id.clone(), context.deadline());
         Box::pin(async move {
             let mut exchange = exchange?;
             let (settings, carried) = (exchange.settings.clone(), exchange.carried.clone());
-            let answered = limited(settings.timeout, async {
+            let deadline = deadline.filter(|_| !exchange.is_safe_to_repeat);
+            let answered = limited(exchange.timeout, async {
                 let response = exchange.run().await?;
                 if let Some(described) = streamed {
-                    return response::stream(response, &described, settings.max_response, settings.idle_timeout).await;
+                    let (carried, outcome) = (carried.clone(), exchange.outcome());
+                    let failed =
+                        move |error: CallError| carried.error(outcome.judged(error.with_operation(id.clone())));
+                    let (limit, idle) = (settings.max_response, settings.idle_timeout);
+                    return response::stream(response, &described, limit, idle, failed).await;
                 }
                 response::read(response, &described, settings.max_response).await
             });
-            answered.await.map_err(|error| carried.error(codes.named(error)))
+            let answered = until(deadline, answered).await;
+            answered.map_err(|error| carried.error(codes.named(exchange.outcome().judged(error))))
         })
     }
 
@@ -242,16 +268,20 @@ impl Endpoint for Remote {
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         let exchange = self.exchange(spec, &input, &context);
-        let items = Items::of(spec);
+        let (items, deadline) = (Items::of(spec), context.deadline());
         Box::pin(async move {
             let mut exchange = exchange?;
-            let (settings, carried) = (exchange.settings.clone(), exchange.carried.clone());
-            let opened = limited(settings.timeout, async {
-                let response = exchange.run().await?;
-                events::open(response, items, exchange).await
+            let carried = exchange.carried.clone();
+            let deadline = deadline.filter(|_| !exchange.is_safe_to_repeat);
+            // Until more is known.
+            let mut outcome = Outcome { may_have_arrived: true, ..exchange.outcome() };
+            let opened = limited(exchange.timeout, async {
+                let response = exchange.run().await;
+                outcome = exchange.outcome();
+                events::open(response?, items, exchange).await
             });
-            let items = opened.await.map_err(|error| carried.error(error))?;
-            Ok(items.map(move |item| item.map_err(|error| carried.error(error))).boxed())
+            let items = until(deadline, opened).await.map_err(|error| carried.error(outcome.judged(error)))?;
+            Ok(items.map(move |item| item.map_err(|error| carried.error(outcome.judged(error)))).boxed())
         })
     }
 
@@ -271,7 +301,7 @@ impl Endpoint for HttpClient {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        self.remote.call(spec, input, context)
+        self.service.call(spec, input, context)
     }
 
     fn subscribe(
@@ -280,11 +310,11 @@ impl Endpoint for HttpClient {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        self.remote.subscribe(spec, input, context)
+        self.service.subscribe(spec, input, context)
     }
 
     fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
-        self.remote.check(spec, input, context)
+        self.service.check(spec, input, context)
     }
 
     fn streams_bodies(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The configuration of an HTTP client.
 
 mod checked;
+mod credentials;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -135,7 +136,8 @@ impl HttpConfig {
         self
     }
 
-    /// Adds a header to every request; a parameter of the operation replaces one of the same name.
+    /// Adds a header to every request; a parameter of the operation replaces one of the same name. Those that frame the
+    /// message, such as `Content-Length`, are refused.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
@@ -145,30 +147,11 @@ impl HttpConfig {
     /// Sets a variable in the URLs of the document's servers, which are not used if there is a base URL.
     ///
     /// An operation whose server lacks the variable is not affected. If the server does not allow the value, the call
-    /// is refused.
+    /// is refused. A name that no server has is logged at the level `WARN`.
     #[must_use]
     pub fn with_server_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.server_variables.insert(name.into(), value.into());
         self
-    }
-
-    /// Sets the credentials for every operation that requires some, even of another kind, or that does not describe any.
-    ///
-    /// An operation that allows only anonymous calls gets none; one that also allows them gets these if they fit. An
-    /// operation that requires others, for which there are none [by name](Self::with_credentials), gets these
-    /// nevertheless, since documents are often wrong about it.
-    #[must_use]
-    pub fn with_auth(mut self, auth: impl Into<Auth>) -> Self {
-        self.auth = Some(auth.into());
-        self
-    }
-
-    /// True if requests of an operation may have credentials for which the operation sets the server.
-    #[cfg(feature = "gateway")]
-    pub(crate) fn proves_anywhere(&self, binding: &crate::HttpBinding) -> bool {
-        let mut schemes = binding.security.iter().flat_map(|way| way.schemes.iter());
-        let is_set = self.auth.is_some() || !self.credentials.is_empty() || !self.headers.is_empty();
-        self.base_url.is_none() && (is_set || schemes.any(|scheme| self.environment.auth(scheme).is_some()))
     }
 
     /// The server of an operation's requests: its URL, and the values of the variables in it.
@@ -179,56 +162,6 @@ impl HttpConfig {
         }
         let defaults: Vec<_> = http.server_variables.iter().map(|own| (&own.name, &own.default)).collect();
         serde_json::json!([http.server, defaults, self.server_variables])
-    }
-
-    /// Sets the credentials for a security scheme, by the name that the document gives it.
-    ///
-    /// An operation may have several alternatives to authenticate: the first whose credentials are all set is used. If
-    /// there is none, the request is sent without credentials, which is logged at the level `DEBUG`.
-    ///
-    /// A name that no operation of the client has is probably wrong. [`HttpClient::bind`](super::HttpClient::bind) and
-    /// [`HttpClient::add`](super::HttpClient::add) log it at the level `WARN`, with the nearest names. A call that
-    /// would be sent without credentials is refused with a `VALIDATION_ERROR` if it requires a scheme with a similar
-    /// name.
-    ///
-    /// ```
-    /// use ops_runtime::http::{Auth, HttpConfig};
-    ///
-    /// let config = HttpConfig::new()
-    ///     .with_base_url("https://api.example.com")
-    ///     .with_credentials("petstore_auth", Auth::client_credentials("my-app", "s3cr3t"))
-    ///     .with_credentials("api_key", Auth::api_key("k3y"));
-    /// ```
-    #[must_use]
-    pub fn with_credentials(mut self, scheme: impl Into<String>, auth: impl Into<Auth>) -> Self {
-        self.credentials.insert(scheme.into(), auth.into());
-        self
-    }
-
-    /// Reads credentials from environment variables, for the security schemes of operations.
-    ///
-    /// For the prefix `SHOP` and a scheme of the name `petStoreAuth`, the first of these that is set is used:
-    ///
-    /// | kind of scheme | its own variable | for all schemes of the kind |
-    /// |---|---|---|
-    /// | bearer, `OpenID` Connect | `SHOP_PET_STORE_AUTH` | `SHOP_TOKEN` |
-    /// | OAuth 2, a token | `SHOP_PET_STORE_AUTH` | `SHOP_TOKEN` |
-    /// | OAuth 2, client credentials | `SHOP_PET_STORE_AUTH_CLIENT_ID` and `.._CLIENT_SECRET` | `SHOP_CLIENT_ID` and `SHOP_CLIENT_SECRET` |
-    /// | API key | `SHOP_PET_STORE_AUTH` | `SHOP_API_KEY` |
-    /// | basic | `SHOP_PET_STORE_AUTH`, as `user:password` | `SHOP_USER` and `SHOP_PASSWORD` |
-    ///
-    /// The variables are read now. One that is empty or not UTF-8 counts as not set. Credentials that the program sets
-    /// take precedence, and an operation that requires none gets none.
-    ///
-    /// ```
-    /// use ops_runtime::http::HttpConfig;
-    ///
-    /// let config = HttpConfig::new().with_base_url("https://shop.example.com/v1").with_credentials_from_env("SHOP");
-    /// ```
-    #[must_use]
-    pub fn with_credentials_from_env(mut self, prefix: impl Into<String>) -> Self {
-        self.environment = Environment::read(prefix.into());
-        self
     }
 
     /// Generates an idempotency key for each call of an operation that has a parameter for one, unless the call sets
@@ -340,7 +273,8 @@ impl HttpConfig {
     }
 
     /// Sets the timeout of a call, retries included; for a subscription or a streamed body, until the response's
-    /// headers arrive. Ten minutes by default; `None` for no limit.
+    /// headers arrive. Ten minutes by default; `None` for no limit. A call of this client with a timeout or a deadline of its
+    /// own does not have it. Of a registry that the client is bound to, the earlier of both applies.
     #[must_use]
     pub fn with_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();

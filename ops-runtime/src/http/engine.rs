@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::future::poll_fn;
 use std::io::ErrorKind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use super::destinations::{Home, Refused, Resolver};
 use super::outgoing::Unsendable;
 use super::{Destinations, RequestBody, tls};
 use crate::model::body::measured::Changed;
+use crate::model::lock::lock;
 use crate::{CallError, ErrorCode};
 
 pub use body::ResponseBody;
@@ -40,11 +41,13 @@ pub(super) struct SendError {
     pub(super) error: CallError,
     /// True if a retry may succeed: the connection could not be made, or broke.
     pub(super) transient: bool,
+    /// True if the server may have got the request: not if no connection was made.
+    pub(super) may_have_arrived: bool,
 }
 
 impl From<CallError> for SendError {
     fn from(error: CallError) -> Self {
-        Self { error, transient: false }
+        Self { error, transient: false, may_have_arrived: true }
     }
 }
 
@@ -198,7 +201,7 @@ impl Led {
     /// Sends a request to a URL to which a server led, away from the one that the program named.
     pub(super) async fn send(&self, home: &Url, request: Request<RequestBody>) -> Result<EngineResponse, SendError> {
         let engine = {
-            let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut engines = lock(&self.engines);
             let host = home.host_str().unwrap_or_default();
             match engines.get(host) {
                 Some(engine) => engine.clone(),
@@ -276,14 +279,15 @@ where
     B::Error: Into<BoxError>,
 {
     fn send(&self, request: Request<RequestBody>) -> BoxFuture<'static, Result<EngineResponse, SendError>> {
-        let mut service = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut service = lock(&self.0).clone();
         let uri = request.uri().clone();
         Box::pin(async move {
             let failed = |error: S::Error| {
                 let error = error.into();
                 let what = format!("the request to {} failed", server(&uri));
                 let (transient, failure) = (is_transient(&*error), failure(&what, &*error));
-                SendError { transient, error: if transient { failure.transient() } else { failure } }
+                let error_of_call = if transient { failure.transient() } else { failure };
+                SendError { transient, may_have_arrived: !is_unconnected(&*error), error: error_of_call }
             };
             poll_fn(|cx| service.poll_ready(cx)).await.map_err(failed)?;
             let response = service.call(request).await.map_err(failed)?;
@@ -329,6 +333,21 @@ fn is_transient(error: &(dyn Error + 'static)) -> bool {
                     | ErrorKind::BrokenPipe
                     | ErrorKind::UnexpectedEof
             );
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// True if no connection was made, so that no server can have got the request.
+fn is_unconnected(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+            return error.is_connect();
+        }
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return error.kind() == ErrorKind::ConnectionRefused;
         }
         next = error.source();
     }

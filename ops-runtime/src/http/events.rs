@@ -1,7 +1,5 @@
 //! Subscriptions: turns a response that is an event stream into items.
 
-mod schema;
-
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 
@@ -10,54 +8,29 @@ use http::HeaderValue;
 use http::header::CONTENT_ENCODING;
 use http::response::Parts;
 use http_body_util::BodyExt;
-use serde_core::de::IgnoredAny;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::coding::{coding, not_decoded};
+use super::data::{self, Data};
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::exchange::Exchange;
 use super::lines::{self, Framing};
-use super::media::{self, Described, EVENT_STREAM};
+use super::media::{self, Described};
 use super::problem::Codes;
+use super::reconnect::Reconnect;
 use super::redirect::LAST_EVENT_ID;
 use super::response::{meta, of_item, read, status_error};
-use super::retry::{Reconnect, is_safe, may_pass, retry_after};
+use super::retry::{is_safe, may_pass, retry_after};
 use super::send::limited;
 use super::settings::Settings;
 use crate::http::sse::{SseEvent, SseParser};
 use crate::model::clock::millis;
-use crate::model::media::{Media, essence};
+use crate::model::media::{EVENTS, Media, essence};
 use crate::{CallError, ErrorCode, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
 #[cfg(test)]
 mod tests;
-
-/// How the data of an event are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Data {
-    /// As JSON; other data becomes an `Err` item when it is decoded.
-    Json,
-    /// As JSON if it parses, else as text.
-    Any,
-    /// As text, unless it is a JSON string.
-    Text,
-}
-
-impl Data {
-    /// The data of an event; `None` if the event is empty.
-    fn read(self, text: String) -> Option<Payload> {
-        let is_json = || serde_json::from_str::<IgnoredAny>(&text).is_ok();
-        match self {
-            Self::Text if text.starts_with('"') && is_json() => Some(Payload::Json(text.into())),
-            Self::Text => Some(Payload::Value(Value::String(text))),
-            // Some servers keep a connection alive with empty events.
-            _ if text.trim().is_empty() => None,
-            Self::Any if !is_json() => Some(Payload::Value(Value::String(text))),
-            Self::Any | Self::Json => Some(Payload::Json(text.into())),
-        }
-    }
-}
 
 /// How the items of a subscription are read.
 pub(super) struct Items {
@@ -75,10 +48,10 @@ impl Items {
         let whole = spec.http().is_some_and(|binding| binding.responses.iter().any(|response| response.whole_event));
         Self {
             described: Described::new(spec),
-            data: schema::data(spec),
-            whole: whole.then(|| schema::data_of_whole(spec)),
+            data: data::data(spec),
+            whole: whole.then(|| data::data_of_whole(spec)),
             codes: Codes::of(spec),
-            has_errors: whole && schema::has_errors(spec),
+            has_errors: whole && data::has_errors(spec),
         }
     }
 
@@ -138,7 +111,7 @@ pub(super) async fn open(
     let settings = exchange.settings.clone();
     let essence = essence_of(&response);
     decoded(&response)?;
-    if response.status().is_success() && essence == EVENT_STREAM {
+    if response.status().is_success() && essence == EVENTS {
         return Ok(events(response, items, exchange));
     }
     if response.status().is_success()
@@ -221,14 +194,14 @@ fn no_event(tries: usize) -> CallError {
 
 fn stream_meta(response: &Parts) -> HttpMeta {
     let mut meta = meta(response);
-    meta.content_type = EVENT_STREAM.to_owned();
+    meta.content_type = EVENTS.to_owned();
     meta
 }
 
 fn events(response: EngineResponse, items: Items, exchange: Exchange) -> PayloadStream {
     let parser = parser(&exchange.settings);
     let idle = exchange.settings.idle_timeout;
-    let is_query = exchange.is_repeatable && is_safe(exchange.request.method());
+    let is_query = is_safe(exchange.request.method()) && exchange.request.body().is_repeatable();
     let reconnect = exchange.settings.reconnect.clone().filter(|_| is_query);
     let now = Instant::now();
     let reopen = reconnect.map(|reconnect| Reopen {
@@ -316,7 +289,7 @@ impl Source {
             tracing::debug!(?delay, tries = reopen.in_vain, "the event stream is opened again");
             tokio::time::sleep(delay).await;
             match reopen.open(&id).await {
-                Ok(response) if response.status().is_success() && essence_of(&response) == EVENT_STREAM => {
+                Ok(response) if response.status().is_success() && essence_of(&response) == EVENTS => {
                     let (parts, body) = response.into_parts();
                     self.meta = stream_meta(&parts);
                     self.body = body.with_idle_timeout(reopen.exchange.settings.idle_timeout);

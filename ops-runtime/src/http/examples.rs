@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::HttpClient;
-use super::client::Remote;
+use super::client::Service;
 use crate::run::handler::Erased;
 use crate::{
     BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registration,
@@ -44,7 +44,7 @@ impl HttpClient {
             if made.spec.http().is_none() {
                 return made;
             }
-            let rehearsal = Rehearsal { remote: self.remote.clone(), answer: made.handler.erased };
+            let rehearsal = Rehearsal { service: self.service.clone(), answer: made.handler.erased };
             // The handler of examples with another endpoint; the rest stays.
             let handler = Handler { erased: Arc::new(rehearsal), ..made.handler };
             Registration { handler, ..made }
@@ -55,7 +55,7 @@ impl HttpClient {
 
 /// A service that is not there.
 struct Rehearsal {
-    remote: Remote,
+    service: Service,
     answer: Arc<dyn Erased>,
 }
 
@@ -85,6 +85,6 @@ impl Endpoint for Rehearsal {
     }
 
     fn check(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
-        self.remote.check(spec, input, context)
+        self.service.check(spec, input, context)
     }
 }

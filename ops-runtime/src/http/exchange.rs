@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use http::header::{COOKIE, DATE, RETRY_AFTER};
+use http::header::{AUTHORIZATION, COOKIE, DATE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request};
 use serde_json::{Map, Value};
 use tracing::warn;
@@ -12,8 +12,8 @@ use super::RequestBody;
 use super::auth::Applied;
 use super::engine::EngineResponse;
 use super::per_call::replace;
-use super::redirect::{self, LAST_EVENT_ID};
-use super::response::{Deadline, Retries};
+use super::redirect::{self, Answer, LAST_EVENT_ID};
+use super::response::{Deadline, Remark, Retries};
 use super::retry::{Retry, Schedule, retry_after, wait_of};
 use super::secrets::Carried;
 use super::send::{Label, Sent};
@@ -31,12 +31,16 @@ pub(super) struct Exchange {
     pub(super) trace: Option<Trace>,
     /// How the request is retried; `None` if it is not.
     pub(super) retry: Option<Arc<Retry>>,
-    /// True if the request may be repeated, even if it may have been carried out.
-    pub(super) is_repeatable: bool,
+    /// True if it does no harm to repeat the request, even if it may have been carried out.
+    pub(super) is_safe_to_repeat: bool,
+    /// The client's timeout, unless the call has its own deadline.
+    pub(super) timeout: Option<Duration>,
     /// The deadline of the response.
     pub(super) deadline: Option<Instant>,
     /// True if the request continues after an event, with the event's id.
     pub(super) goes_on: bool,
+    /// What was sent, which is known here even if the call ends before there is a response.
+    pub(super) sent: Sent,
 }
 
 impl Exchange {
@@ -48,8 +52,8 @@ impl Exchange {
         let settings = &self.settings;
         let retry = self.retry.as_deref();
         let mut schedule = retry.map(Schedule::of);
-        let mut sent = Sent::default();
-        sent.try_again();
+        self.sent = Sent::default();
+        self.sent.try_again();
         let mut credentials = self.credentials(None, &mut schedule).await?;
         let mut may_renew = self.carried.plan.is_renewable();
         let mut are_new = false;
@@ -58,19 +62,27 @@ impl Exchange {
             self.request.body_mut().measure().await?;
             // Only now is it known that a file is a pipe, whose bytes come once.
             may_renew &= self.request.body().is_repeatable();
-            self.is_repeatable &= self.request.body().is_repeatable();
             let mut request = self.request.clone();
-            credentials.put(&mut request)?;
+            credentials.put(&mut request, &self.carried.own)?;
             self.put_own(request.headers_mut());
-            let mut result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
-            self.carried.sent(sent.take_headers());
+            let is_repeatable = self.is_safe_to_repeat && self.request.body().is_repeatable();
+            self.sent.limit(retry.and_then(Retry::attempt_timeout).filter(|_| is_repeatable));
+            let had_arrived = self.sent.may_have_arrived;
+            let mut result = redirect::send(settings, request, &credentials, &self.label, &mut self.sent).await;
+            self.sent.may_have_arrived = had_arrived
+                || match &result {
+                    // A server that rejects the token has not begun with the request.
+                    Ok(answer) => answer.status() != 401 || answer.url.is_some(),
+                    Err(failed) => self.sent.may_have_arrived && failed.may_have_arrived,
+                };
+            self.carried.sent(self.sent.take_headers());
             // Another origin got no credentials, so it cannot reject them.
             if let Ok(answer) = &mut result
                 && answer.status() == 401
                 && answer.at_home
             {
                 // After a redirect, the request itself was not refused: it may have been carried out.
-                let repeats = answer.url.is_none() || self.is_repeatable;
+                let repeats = answer.url.is_none() || is_repeatable;
                 if repeats && std::mem::take(&mut may_renew) {
                     // Calls with other tokens must not wait for this one, which may take minutes.
                     answer.response.body_mut().release();
@@ -78,7 +90,7 @@ impl Exchange {
                     if !renewed.same_tokens(&credentials) {
                         credentials = renewed;
                         are_new = true;
-                        sent.try_again();
+                        self.sent.try_again();
                         continue;
                     }
                 }
@@ -89,7 +101,7 @@ impl Exchange {
                 }
             }
             let asked = match &result {
-                _ if !self.is_repeatable => None,
+                _ if !is_repeatable => None,
                 Ok(answer) if retry.is_some_and(|retry| retry.may_pass(answer.status())) => {
                     Some(retry_after(answer.headers(), SystemTime::now()))
                 }
@@ -97,15 +109,19 @@ impl Exchange {
                 _ => None,
             };
             let Some(delay) = asked.and_then(|asked| self.delay(&mut schedule, asked)) else {
-                let retries = sent.attempt().saturating_sub(1);
+                let retries = self.sent.attempt().saturating_sub(1);
                 return match result {
                     Ok(mut answer) => {
+                        let remark = self.remark(&answer);
                         let extensions = answer.response.extensions_mut();
                         extensions.insert(Retries(retries));
                         if let Some(deadline) = self.deadline {
                             extensions.insert(Deadline(deadline));
                         }
                         extensions.insert(self.carried.kept());
+                        if let Some(remark) = remark {
+                            extensions.insert(remark);
+                        }
                         Ok(answer.response)
                     }
                     Err(failed) => Err(with_retries(failed.error, retries)),
@@ -113,12 +129,12 @@ impl Exchange {
             };
             let status = result.as_ref().ok().map(|answer| answer.status().as_u16());
             let error = result.as_ref().err().map(|failed| self.told(&failed.error));
-            let (operation, attempt) = (&self.label.operation, sent.attempt());
+            let (operation, attempt) = (&self.label.operation, self.sent.attempt());
             warn!(operation, attempt, status, error, ?delay, "the request is sent again");
             // Dropping the unused response frees its connection during the wait.
             drop(result);
             tokio::time::sleep(delay).await;
-            sent.try_again();
+            self.sent.try_again();
         }
     }
 
@@ -153,6 +169,26 @@ impl Exchange {
         }
     }
 
+    /// What the error of a response says beside its status: that another server sent it, or that credentials are missing.
+    fn remark(&self, answer: &Answer) -> Option<Remark> {
+        if let Some(url) = answer.url.as_ref().filter(|_| !answer.at_home) {
+            let server = url.origin().ascii_serialization();
+            return Some(Remark(format!("from `{server}`, to which the server redirected")));
+        }
+        let lacks = self.carried.plan.lacks().filter(|_| answer.status() == 401)?;
+        // Headers of the program's own may be credentials that the document does not describe.
+        let may_have_own = self.request.headers().contains_key(AUTHORIZATION)
+            || self.settings.headers.keys().any(|name| name != USER_AGENT)
+            || !self.carried.own.is_empty()
+            || !self.settings.hooks.before.is_empty();
+        (!may_have_own).then(|| Remark(format!("no credentials are set for {lacks}, which the operation asks for")))
+    }
+
+    /// What is known of the request by now.
+    pub(super) fn outcome(&self) -> Outcome {
+        Outcome { is_safe_to_repeat: self.is_safe_to_repeat, may_have_arrived: self.sent.may_have_arrived }
+    }
+
     /// How long to wait before the next try; `None` if there is none, or if it would come too late.
     fn delay(&self, schedule: &mut Option<Schedule>, asked: Option<Duration>) -> Option<Duration> {
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -173,6 +209,26 @@ impl Exchange {
         if let Some(trace) = &self.trace {
             trace.put(headers);
         }
+    }
+}
+
+/// What is known of a request that failed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outcome {
+    pub(super) is_safe_to_repeat: bool,
+    pub(super) may_have_arrived: bool,
+}
+
+impl Outcome {
+    /// The error of the call, which is not retryable if the request must not be repeated and may have been carried out.
+    pub(super) fn judged(self, error: CallError) -> CallError {
+        let was_refused = match error.status() {
+            // The server has not begun with it.
+            Some(408 | 425 | 429) => true,
+            Some(503) => error.header(RETRY_AFTER.as_str()).is_some(),
+            _ => false,
+        };
+        if self.is_safe_to_repeat || !self.may_have_arrived || was_refused { error } else { error.uncertain() }
     }
 }
 

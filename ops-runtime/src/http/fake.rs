@@ -14,8 +14,8 @@ use super::RequestBody;
 #[derive(Clone)]
 pub(super) struct Fake<F>(pub(super) F);
 
-impl<F: Fn(Request<RequestBody>) -> Response<Full<Bytes>>> Service<Request<RequestBody>> for Fake<F> {
-    type Response = Response<Full<Bytes>>;
+impl<F: Fn(Request<RequestBody>) -> Response<B>, B> Service<Request<RequestBody>> for Fake<F> {
+    type Response = Response<B>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
 

@@ -103,7 +103,7 @@ async fn fetch_with(
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, application/yaml, */*;q=0.5"));
     let mut request = request(Method::GET, &url, headers, RequestBody::default())?;
     let credentials = carried.apply(None).await?;
-    credentials.put(&mut request)?;
+    credentials.put(&mut request, &carried.own)?;
     request.headers_mut().extend(carried.own.clone());
     let sent = match reach {
         Reach::Anywhere => send(settings, request, &credentials, &Label::default(), &mut Sent::default()).await,
@@ -149,7 +149,7 @@ async fn send_within(
             let message = "the server redirected to another host, where documents are not fetched from by reference";
             return Err(CallError::execution(message).into());
         }
-        credentials.put_query(&mut to);
+        credentials.add_query(&mut to);
         next = request(Method::GET, &to, headers.clone(), RequestBody::default())?;
         at = to;
     }

@@ -1,5 +1,6 @@
 //! Hooks: functions of the program that see each request before it is sent, and its response.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,18 @@ pub struct RequestInfo<'a> {
     body: &'a RequestBody,
 }
 
+/// Shows neither the URL nor the headers and the body, which may hold secrets.
+impl fmt::Debug for RequestInfo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, attempt, method, .. } = self;
+        f.debug_struct("RequestInfo")
+            .field("operation", operation)
+            .field("attempt", attempt)
+            .field("method", method)
+            .finish_non_exhaustive()
+    }
+}
+
 impl RequestInfo<'_> {
     /// The bytes of the body, to be signed. `None` if it has a file or a stream.
     pub fn body(&self) -> Option<Bytes> {
@@ -48,6 +61,20 @@ pub struct ResponseInfo<'a> {
     pub elapsed: Duration,
     /// The status and the headers of the response, or the reason why there is none.
     pub result: Result<(StatusCode, &'a HeaderMap), &'a CallError>,
+}
+
+/// Shows neither the URL nor the headers and the error, which may hold secrets.
+impl fmt::Debug for ResponseInfo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, attempt, method, elapsed, .. } = self;
+        f.debug_struct("ResponseInfo")
+            .field("operation", operation)
+            .field("attempt", attempt)
+            .field("method", method)
+            .field("elapsed", elapsed)
+            .field("status", &self.result.ok().map(|(status, _)| status))
+            .finish_non_exhaustive()
+    }
 }
 
 type Before = Arc<dyn Fn(&mut RequestInfo<'_>) -> Result<(), CallError> + Send + Sync>;

@@ -3,10 +3,8 @@
 use http::HeaderValue;
 
 use crate::model::random;
+use crate::run::attempt::IDEMPOTENCY_KEY;
 use crate::{HttpBinding, HttpParameter, ParameterLocation};
-
-/// The header of the IETF's draft.
-pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// True if a header of this name carries an idempotency key, in any case.
 pub(super) fn is_idempotency_header(name: &str) -> bool {

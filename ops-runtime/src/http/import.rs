@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_core::Serialize;
 use url::Url;
@@ -12,6 +13,7 @@ use super::address::same_origin;
 use super::{HttpClient, HttpConfig};
 use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::{FileSource, Source, SourceError};
+use crate::model::lock::lock;
 use crate::{Api, Binding, BoxFuture, CallError, Diagnostic, OperationSpec, Registration};
 
 /// Limit of the rounds of fetching referenced documents.
@@ -31,6 +33,17 @@ pub struct Imported {
     ///
     /// `None` if the configuration has headers of its own, since they may be credentials.
     pub without_credentials: Option<String>,
+}
+
+impl fmt::Debug for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Imported")
+            .field("operations", &self.registrations.len())
+            .field("webhooks", &self.webhooks.len())
+            .field("diagnostics", &self.diagnostics)
+            .field("without_credentials", &self.without_credentials)
+            .finish_non_exhaustive()
+    }
 }
 
 impl IntoIterator for Imported {
@@ -152,7 +165,7 @@ async fn import(url: &str, config: HttpConfig) -> Result<Imported, CallError> {
     let mut rounds = 0;
     let (mut api, mut diagnostics) = loop {
         let read = openapi::load(&root, &fetched, &options);
-        let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+        let wanted = std::mem::take(&mut *lock(&fetched.wanted));
         rounds += 1;
         if wanted.is_empty() || rounds > ROUNDS {
             // A server may have repeated what it was sent, as a document.
@@ -250,7 +263,7 @@ impl Source for Fetched {
         if origin(location).is_none() || origin(location) != origin(root) {
             return Err(SourceError::new(format!("`{location}` is on another host, and is not fetched")));
         }
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).insert(location.to_owned());
+        lock(&self.wanted).insert(location.to_owned());
         Err(SourceError::new(format!("`{location}` is not fetched yet")))
     }
 

@@ -2,49 +2,90 @@
 
 use http::HeaderValue;
 
+use super::data::{Data, data_of};
+use crate::model::media::{EVENTS, Media, essence};
 pub(super) use crate::model::media::{Form, charset, form, is_json, is_range};
-use crate::model::media::{Media, essence};
-use crate::{HttpBinding, HttpResponse, OperationKind, OperationSpec, StatusRange};
+use crate::{Definitions, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange};
 
-pub(super) const EVENT_STREAM: &str = "text/event-stream";
-
-/// The forms of the responses that a document describes.
+/// The responses that a document describes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Described(Vec<Response>);
+pub(super) struct Described {
+    responses: Vec<Response>,
+    /// The schema of the output, which is read only for a response whose type does not say what it holds.
+    output: Schema,
+    definitions: Definitions,
+}
 
 /// A described response.
 #[derive(Debug, Clone)]
 struct Response {
     status: StatusRange,
-    /// The form by the content type; `None` if it says nothing.
-    form: Option<Form>,
+    essence: Option<String>,
     /// True if the output is bytes by its schema, whatever the type.
     is_bytes: bool,
+    /// The alternative of the output's union that the response is.
+    variant: Option<u16>,
+}
+
+impl Response {
+    /// The form by the content type; `None` if it says nothing.
+    fn form(&self) -> Option<Form> {
+        let essence = self.essence.as_deref()?;
+        (!is_range(essence) && essence != EVENTS).then(|| form(essence))
+    }
 }
 
 impl Described {
     pub(super) fn new(spec: &OperationSpec) -> Self {
-        let form_of = |response: &HttpResponse| {
-            let essence = essence(response.content_type.as_deref()?);
-            (!is_range(&essence) && essence != EVENT_STREAM).then(|| form(&essence))
-        };
         let Some(binding) = spec.http() else { return Self::default() };
         let responses = binding.responses.iter().zip(spec.gives_bytes(binding.responses.iter()));
-        Self(
-            responses
-                .map(|(response, is_bytes)| Response { status: response.status, form: form_of(response), is_bytes })
-                .collect(),
-        )
+        let responses = responses.map(|(response, is_bytes)| Response {
+            status: response.status,
+            essence: response.content_type.as_deref().map(essence),
+            is_bytes,
+            variant: response.variant,
+        });
+        Self { responses: responses.collect(), output: spec.output.clone(), definitions: spec.definitions.clone() }
     }
 
     /// The forms for a status: of the responses for that exact status, else for its class, else of the default.
     pub(super) fn forms(&self, status: u16) -> impl Iterator<Item = Form> + Clone {
-        best(self.0.iter().filter(|response| response.form.is_some()), status).filter_map(|response| response.form)
+        best(self.responses.iter().filter(|response| response.form().is_some()), status).filter_map(Response::form)
     }
 
     /// True if the output is bytes by its schema for a status, whatever the type of the response.
     pub(super) fn is_bytes(&self, status: u16) -> bool {
-        best(self.0.iter(), status).any(|response| response.is_bytes)
+        best(self.responses.iter(), status).any(|response| response.is_bytes)
+    }
+
+    /// The types for a status, if all of them are JSON, so that a stream in their place is refused.
+    pub(super) fn only_json(&self, status: u16) -> Option<String> {
+        let types: Vec<&str> =
+            best(self.responses.iter(), status).filter_map(|response| response.essence.as_deref()).collect();
+        let is_json = |essence: &&str| Media::of(essence) == Media::Json && !essence.contains('*');
+        (!types.is_empty() && types.iter().all(is_json)).then(|| types.join(" or "))
+    }
+
+    /// True if the output may be a text, or bytes in base64, for a status.
+    pub(super) fn may_be_text(&self, status: u16) -> bool {
+        let variant = best(self.responses.iter(), status).find_map(|response| response.variant);
+        data_of(&self.output, variant, &self.definitions) != Data::Json
+    }
+
+    /// True if a body that is JSON is read as JSON, though its type is not specific.
+    ///
+    /// Where the output is text, the body is that text: as a number, `1.10` would lose a digit. A JSON string, or `null`, is
+    /// JSON all the same, unless the document describes this very type. If the output is not nullable, such a `null` is an
+    /// error.
+    pub(super) fn is_read_as_json(&self, status: u16, essence: &str, body: &[u8]) -> bool {
+        let mut typed = best(self.responses.iter().filter(|response| response.essence.is_some()), status);
+        let described = typed.clone().find(|response| response.essence.as_deref() == Some(essence));
+        // The reader of documents names the alternative at one content type of a status only.
+        let variant =
+            described.and_then(|response| response.variant).or_else(|| typed.find_map(|response| response.variant));
+        let body = body.trim_ascii();
+        (described.is_none() && (body.starts_with(b"\"") || body == b"null"))
+            || data_of(&self.output, variant, &self.definitions) != Data::Text
     }
 }
 
@@ -74,7 +115,7 @@ pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue 
     };
     let offered = binding.responses.iter().filter(relevant).filter_map(|response| {
         let content_type = response.content_type.as_deref()?.trim();
-        let fits = !content_type.is_empty() && essence(content_type) != EVENT_STREAM;
+        let fits = !content_type.is_empty() && essence(content_type) != EVENTS;
         fits.then_some((response.status, content_type))
     });
     let mut types: Vec<&str> = Vec::new();
@@ -121,7 +162,7 @@ fn accept_stream(binding: &HttpBinding) -> HeaderValue {
         }
     }
     let described = HeaderValue::from_str(&types.join(", ")).ok().filter(|value| !value.is_empty());
-    described.unwrap_or_else(|| HeaderValue::from_static(EVENT_STREAM))
+    described.unwrap_or_else(|| HeaderValue::from_static(EVENTS))
 }
 
 #[cfg(test)]

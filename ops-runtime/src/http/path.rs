@@ -44,15 +44,14 @@ pub(super) struct Target {
 /// A fragment only distinguishes operations of one path, and is not sent.
 ///
 /// # Errors
-/// A `VALIDATION_ERROR` if a value is missing, or if a segment would be empty, `.` or `..`: servers read these as
-/// another path, and no escape prevents it.
+/// A `VALIDATION_ERROR` if a value is missing, in the path or beside another one in a pair of the query, or if a segment would
+/// be empty, `.` or `..`: servers read these as another path, and no escape prevents it.
 pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Result<Target, CallError> {
     let mut target = Target { path: String::new(), query: String::new(), placed: Vec::new() };
     let mut in_query = false;
     // The properties in the path, each with the number of its segment.
     let mut places: Vec<(usize, Cow<'_, HttpParameter>)> = Vec::new();
-    // The start of the query pair that is being written, and true if a part of it has no value.
-    let (mut start, mut is_absent) = (0, false);
+    let mut pair = Pair::default();
     for piece in pieces(&binding.path) {
         let out = if in_query { &mut target.query } else { &mut target.path };
         match piece {
@@ -61,24 +60,28 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
             Piece::Query => in_query = true,
             Piece::Pair => {
                 // The first pairs may have been left out.
-                let is_first = end_pair(out, start, &mut is_absent) && out.is_empty();
+                let is_first = std::mem::take(&mut pair).end(out)? && out.is_empty();
                 if !is_first {
                     out.push('&');
                 }
-                start = out.len();
+                pair.start = out.len();
             }
             Piece::Parameter(name) => {
                 let parameter = parameter(binding, name, in_query);
-                let value = input.get(parameter.property.as_ref()).unwrap_or(&Value::Null);
-                let Some(text) = style::path(&parameter, value) else {
+                let value = match &parameter.fixed {
+                    Some(fixed) => Cow::Owned(fixed.to_value()),
+                    None => Cow::Borrowed(input.get(parameter.property.as_ref()).unwrap_or(&Value::Null)),
+                };
+                let Some(text) = style::path(&parameter, &value) else {
                     if parameter.location == ParameterLocation::Query {
-                        is_absent = true;
                         target.placed.push(parameter.name.clone());
+                        pair.absent.get_or_insert(parameter);
                         continue;
                     }
                     return Err(invalid(&pointer(&parameter.property), format!("the path needs a value for `{name}`")));
                 };
                 out.push_str(&text);
+                pair.is_given |= in_query;
                 if parameter.location == ParameterLocation::Query {
                     target.placed.push(parameter.name.clone());
                 } else if !in_query {
@@ -88,21 +91,40 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
         }
     }
     if in_query {
-        end_pair(&mut target.query, start, &mut is_absent);
+        pair.end(&mut target.query)?;
     }
     check_segments(&target.path, &places)?;
     Ok(target)
 }
 
-/// Ends a pair of the query. A pair whose parameter has no value is removed; returns true then.
-fn end_pair(query: &mut String, start: usize, is_absent: &mut bool) -> bool {
-    if *is_absent {
-        query.truncate(start);
+/// A pair of the query that is being written.
+#[derive(Default)]
+struct Pair<'a> {
+    start: usize,
+    /// The first of its parameters that has no value.
+    absent: Option<Cow<'a, HttpParameter>>,
+    /// True if one of its parameters has a value.
+    is_given: bool,
+}
+
+impl Pair<'_> {
+    /// Ends the pair. One whose parameters have no values is removed; returns true then.
+    ///
+    /// # Errors
+    /// A `VALIDATION_ERROR` if only some of them have: a value that was given must not be dropped silently.
+    fn end(self, query: &mut String) -> Result<bool, CallError> {
+        let Some(absent) = self.absent else { return Ok(false) };
+        if self.is_given {
+            let message =
+                format!("the query needs a value for `{}`, because the same pair has another value", absent.name);
+            return Err(invalid(&pointer(&absent.property), message));
+        }
+        query.truncate(self.start);
         if query.ends_with('&') {
             query.pop();
         }
+        Ok(true)
     }
-    std::mem::take(is_absent)
 }
 
 fn literal_text(text: &str, in_query: bool) -> impl Iterator<Item = &str> {

@@ -8,9 +8,9 @@ use url::Url;
 
 use super::address::parse_url;
 use super::auth::take_credentials;
-use super::idempotency::{IDEMPOTENCY_KEY, is_blank};
+use super::idempotency::is_blank;
 use super::{Retry, Secret, invalid};
-use crate::run::attempt::GivenKey;
+use crate::run::attempt::{GivenKey, IDEMPOTENCY_KEY};
 use crate::{Call, CallError, CallOptions, Caller, Context, Execute, Open, Subscribe};
 
 /// The HTTP options of a call, as they were set: `context.extension::<RequestOptions>()`.
@@ -24,6 +24,8 @@ pub struct RequestOptions {
     idempotency_key: Option<Secret>,
     /// `None` for those of the client, `Some(None)` for no retries.
     retry: Option<Option<Arc<Retry>>>,
+    /// True if the call has a deadline of its own, which replaces the client's timeout.
+    has_deadline: bool,
 }
 
 impl RequestOptions {
@@ -49,8 +51,9 @@ impl CallOptions {
     /// Adds a header to the requests of this call.
     ///
     /// It replaces a header of that name from the configuration, the operation or the credentials, so `Authorization`
-    /// can be the token of one user. Cookies are added to the others. A redirect to another origin does not carry it,
-    /// unless no credential can be in it: see [Redirects](crate::http#redirects).
+    /// can be the token of one user. Cookies are added to the others, and replace credentials in a cookie of the same
+    /// name. A redirect to another origin does not carry the header, unless no credential can be in it: see
+    /// [Redirects](crate::http#redirects).
     /// The call fails with a `VALIDATION_ERROR` if the header is invalid, or one of those that frame the message, such
     /// as `Content-Length`.
     ///
@@ -114,6 +117,11 @@ impl CallOptions {
         self.with_http(|options| options.retry = Some(retry))
     }
 
+    /// Notes that the call itself sets its deadline, if it does: for the client that it is made with.
+    pub(super) fn noting_deadline(self) -> Self {
+        if self.deadline.is_some() { self.with_http(|options| options.has_deadline = true) } else { self }
+    }
+
     fn with_http(mut self, set: impl FnOnce(&mut RequestOptions)) -> Self {
         let mut options = self.extensions.get::<RequestOptions>().cloned().unwrap_or_default();
         set(&mut options);
@@ -162,6 +170,8 @@ pub(super) struct PerCall {
     pub(super) job_key: Option<HeaderValue>,
     /// The retries instead of the client's; `None` for the client's.
     pub(super) retry: Option<Option<Arc<Retry>>>,
+    /// True if the call has a deadline of its own, which replaces the client's timeout.
+    pub(super) has_deadline: bool,
 }
 
 impl PerCall {
@@ -190,7 +200,7 @@ impl PerCall {
         }
         let idempotency_key = options.idempotency_key.as_ref().map(key).transpose()?;
         let retry = options.retry.clone();
-        Ok(Self { headers, base_url, idempotency_key, job_key, retry })
+        Ok(Self { headers, base_url, idempotency_key, job_key, retry, has_deadline: options.has_deadline })
     }
 }
 
@@ -231,7 +241,7 @@ pub(super) fn replace(headers: &mut HeaderMap, own: &HeaderMap, stays: impl Fn(&
 }
 
 /// True for headers that belong to the connection or the framing of a message (RFC 9110, section 7.6.1; RFC 9112).
-fn frames(name: &HeaderName) -> bool {
+pub(in crate::http) fn frames(name: &HeaderName) -> bool {
     const FRAMING: [&str; 9] = [
         "connection",
         "content-length",

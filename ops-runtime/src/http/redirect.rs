@@ -69,7 +69,6 @@ const CONDITIONS: &[HeaderName] = &[IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, 
 pub(super) struct Answer {
     pub(super) response: EngineResponse,
     /// `None` if no redirect was followed.
-    #[cfg_attr(not(feature = "openapi"), allow(dead_code, reason = "only documents care where they are"))]
     pub(super) url: Option<Url>,
     /// True if all redirects stayed on the request's own origin, so that the response is to the credentials.
     pub(super) at_home: bool,
@@ -116,7 +115,10 @@ pub(super) async fn send(
         let uri = next.uri().clone();
         let (method, headers, body) = (next.method().clone(), next.headers().clone(), next.body().clone());
         let led = home.as_ref().filter(|home| url.as_ref().is_some_and(|url| url.host() != home.host()));
-        let response = send_led(settings, led, next, label, sent).await?;
+        let sending = send_led(settings, led, next, label, sent).await;
+        // The server that redirected it may have carried it out before.
+        let response = sending
+            .map_err(|failed| SendError { may_have_arrived: failed.may_have_arrived || url.is_some(), ..failed })?;
         let Some(location) = location(&response) else { return Ok(Answer { response, url, at_home }) };
         let from = match url {
             Some(url) => url,
@@ -141,7 +143,7 @@ pub(super) async fn send(
         }
         at_home = at_home && same_origin(&from, &to);
         if at_home {
-            credentials.put_query(&mut to);
+            credentials.add_query(&mut to);
         } else {
             credentials.take_query(&mut to);
             // Other cookies may say what the request does, as other headers may.

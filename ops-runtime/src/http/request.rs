@@ -1,12 +1,11 @@
 //! From a binding and an input to the request that is sent.
 
 use std::borrow::Cow;
-use std::iter;
 
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use url::Url;
 
 use super::address::is_http;
@@ -20,17 +19,14 @@ use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::{Piece, parameter, pieces};
-use crate::model::nearest::{nearest, question};
-use crate::{
-    Bodies, CallError, ErrorCode, HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
-};
+use crate::run::schemas::undeclared;
+use crate::{Bodies, CallError, HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
 
 #[cfg(test)]
 mod tests;
 
-/// How many members without a place are reported, and how many names are suggested for each.
-const LISTED: usize = 20;
-const PROPOSED: usize = 3;
+/// The longest URL that the types of a request hold, in bytes.
+const MAX_URL: usize = u16::MAX as usize - 1;
 
 /// Characters that are escaped in a query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'').add(b'\\').add(b'^');
@@ -58,6 +54,10 @@ pub(super) fn encode(
     let input = Input { spec, members, bodies };
     let parameters = parameters(binding, input)?;
     let url = url(binding, settings, options, &parameters)?;
+    if url.as_str().len() > MAX_URL {
+        let message = format!("the input makes a URL of more than {MAX_URL} bytes, which cannot be requested");
+        return Err(invalid("", message));
+    }
     let method = Method::from_bytes(binding.method.as_bytes())
         .map_err(|_| CallError::execution(format!("`{}` is no HTTP method", binding.method.escape_debug())))?;
     let mut headers = headers(binding, settings, options, &parameters)?;
@@ -86,20 +86,14 @@ fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<Stri
     if binding.bodies.iter().any(HttpBody::is_rest) {
         return Ok(());
     }
-    let mut others = members.keys().filter(|name| !binding.places(name));
-    let Some(first) = others.next() else { return Ok(()) };
-    let known = || {
-        let parameters = binding.parameters.iter().filter(|parameter| parameter.fixed.is_none());
-        let bodies = binding.bodies.iter().map(|body| body.property.as_ref());
-        parameters.map(|parameter| parameter.property.as_ref()).chain(bodies)
-    };
-    let told = |name: &str| {
-        let meant = question(&nearest(name, known(), PROPOSED));
-        format!("`{}` is not in the input of `{}`{meant}", name.escape_debug(), spec.id)
-    };
-    let violation = |name: &String| json!({ "pointer": pointer(name), "message": told(name) });
-    let all: Vec<Value> = iter::once(first).chain(others).take(LISTED).map(violation).collect();
-    Err(CallError::new(ErrorCode::ValidationError, told(first)).with_details(json!({ "violations": all })))
+    let others: Vec<String> = members.keys().filter(|name| !binding.places(name)).map(|name| pointer(name)).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let parameters = binding.parameters.iter().filter(|parameter| parameter.fixed.is_none());
+    let bodies = binding.bodies.iter().map(|body| &*body.property);
+    let known: Vec<&str> = parameters.map(|parameter| &*parameter.property).chain(bodies).collect();
+    Err(undeclared(&spec.id, &others, &known))
 }
 
 /// The input for parameters, those included that stand in the path alone: bodies are replaced by their JSON, for only a
@@ -171,7 +165,7 @@ fn base(binding: &HttpBinding, settings: &Settings, options: &PerCall) -> Result
             "no base URL is set, and the operation names no server: set one with `with_base_url`",
         ));
     };
-    let server = server::filled(server, &binding.server_variables, &settings.server_variables)?;
+    let server = server::filled(server, &binding.server_variables, &settings.server_variables.set)?;
     match Url::parse(&server) {
         Ok(mut url) if is_http(&url) => {
             // Credentials in a document's URL are not used.
@@ -207,6 +201,11 @@ fn headers(
             let message = format!("the header `{name}` cannot carry control characters");
             invalid(&pointer(&parameter.property), message)
         })?;
+        // They are no part of the value (RFC 9110, section 5.5), so the server would get another one.
+        if text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']) {
+            let message = format!("the header `{name}` cannot carry blanks at the ends of its value");
+            return Err(invalid(&pointer(&parameter.property), message));
+        }
         headers.insert(name, value);
     }
     replace(&mut headers, &options.headers, |name| name == COOKIE);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt, future};
@@ -18,12 +18,14 @@ use serde_core::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::coding::{coding, not_decoded};
-use super::engine::{EngineResponse, ResponseBody, failure};
+use super::engine::{BoxError, EngineResponse, ResponseBody, failure};
 use super::media::{self, Described, Form, charset};
 use crate::model::binding::{Expected, foreign_type};
-use crate::model::media::{Media, essence};
+use crate::model::body::pieces::Pieces;
+use crate::model::media::{EVENTS, JSON, Media, OCTETS, essence};
 use crate::model::parameters::{self, parameter};
 use crate::model::secrets::Kept;
+use crate::run::pipeline::misplaced;
 use crate::{Body as Streamed, CallError, HttpMeta, HttpResponse, Payload, ResponseEnvelope};
 
 #[cfg(test)]
@@ -34,15 +36,13 @@ const MAX_ERROR: usize = 1024 * 1024;
 
 /// How much of an unexpected stream is read, and for how long, to show it in an error.
 const MAX_BEGINNING: usize = 4 * 1024;
-const PATIENCE: Duration = Duration::from_secs(1);
+const LONGEST_BEGINNING: Duration = Duration::from_secs(1);
 
 /// How much of a response of another type than bytes is kept, to show it in an error.
 const MAX_FOREIGN: usize = 64 * 1024;
 
-/// How long the body of an error may be silent before the part that has arrived is used.
-const SILENCE: Duration = Duration::from_secs(1);
-
-/// How long the body of an error may take in total, even if it is never silent: its status is known already.
+/// How long the body of an error may take before the part that has arrived is used: its status is known already, but it may
+/// name the error.
 const TOTAL: Duration = Duration::from_secs(10);
 
 /// The deadline of the call, in the response's extensions.
@@ -59,6 +59,10 @@ fn time_for_error(parts: &Parts) -> Duration {
 /// How often the request was repeated, in the response's extensions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retries(pub(super) u32);
+
+/// What the error of a response says beside its status, in the response's extensions.
+#[derive(Debug, Clone)]
+pub(super) struct Remark(pub(super) String);
 
 /// The metadata of a response.
 pub(super) fn meta(parts: &Parts) -> HttpMeta {
@@ -116,8 +120,17 @@ pub(super) async fn read(
         if let Some(coding) = coding(meta.header("content-encoding")).filter(|_| body.size_hint().exact() != Some(0)) {
             return Err(not_decoded(coding));
         }
-        let text = Value::String(decode(&meta, &beginning(body).await));
-        return Ok(ResponseEnvelope::http(Payload::Value(text), meta));
+        // The whole of it is read only where it may be the data. Elsewhere, it is refused or dropped, and may have no end.
+        let only_json = described.only_json(meta.status_code);
+        if only_json.is_some() || !described.may_be_text(meta.status_code) {
+            let (text, is_whole) = beginning(body).await;
+            let text = Value::String(decode(&meta, &text));
+            // The policy `Cast` refuses no type, and would take the beginning for all of it.
+            return match only_json.filter(|_| !is_whole) {
+                Some(expected) => Err(misplaced(&meta.into(), &expected, EVENTS, text, true)),
+                None => Ok(ResponseEnvelope::http(Payload::Value(text), meta)),
+            };
+        }
     }
     match collect(body, limit).await {
         Collected::Whole(bytes) => match coding(meta.header("content-encoding")).filter(|_| !bytes.is_empty()) {
@@ -131,7 +144,7 @@ pub(super) async fn read(
     }
 }
 
-/// Streams a response's body, for an operation whose output is bytes.
+/// Streams a response's body, for an operation whose output is bytes; `failed` completes the error of a body that breaks off.
 ///
 /// # Errors
 /// If its status is not a success.
@@ -140,6 +153,7 @@ pub(super) async fn stream(
     described: &[HttpResponse],
     limit: usize,
     idle: Option<Duration>,
+    failed: impl Fn(CallError) -> CallError + Send + 'static,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
     let (parts, body) = response.into_parts();
     if !parts.status.is_success() {
@@ -148,7 +162,8 @@ pub(super) async fn stream(
     let meta = meta(&parts);
     let body = body.with_idle_timeout(idle);
     let length = body.size_hint().exact();
-    let data = body.into_data_stream().map_err(io::Error::other);
+    let broke_off = move |error: BoxError| failed(failure("the response broke off", &*error).transient());
+    let data = body.into_data_stream().map_err(move |error| io::Error::other(broke_off(error)));
     let data = data.try_filter(|piece| future::ready(!piece.is_empty())).boxed();
     // An unexpected response is shown in an error.
     let is_foreign = foreign_type(described, meta.status_code, &meta.content_type, Expected::Bytes).is_some();
@@ -215,41 +230,31 @@ pub(super) async fn collect<B>(mut body: B, limit: usize) -> Collected
 where
     B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,
 {
-    // Most bodies arrive in one piece, which is used unchanged.
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
+    let mut pieces = Pieces::default();
     while let Some(frame) = body.frame().await {
-        let data = match frame.map(http_body::Frame::into_data) {
-            Ok(Ok(data)) => data,
-            Ok(Err(_trailers)) => continue,
+        match frame.map(http_body::Frame::into_data) {
+            Ok(Ok(data)) => pieces.push(data),
+            Ok(Err(_trailers)) => {}
             Err(error) => {
-                let read = if rest.is_empty() { first } else { rest.freeze() };
-                return Collected::Broken(read, failure("the response broke off", &*error).transient());
+                let error = failure("the response broke off", &*error).transient();
+                return Collected::Broken(pieces.into_bytes(), error);
             }
-        };
-        if first.is_empty() && rest.is_empty() {
-            first = data;
-        } else {
-            if rest.is_empty() {
-                rest.extend_from_slice(&std::mem::take(&mut first));
-            }
-            rest.extend_from_slice(&data);
         }
-        if first.len() + rest.len() > limit {
-            let mut read = if rest.is_empty() { first } else { rest.freeze() };
+        if pieces.len() > limit {
+            let mut read = pieces.into_bytes();
             read.truncate(limit);
             return Collected::Cut(read);
         }
     }
-    Collected::Whole(if rest.is_empty() { first } else { rest.freeze() })
+    Collected::Whole(pieces.into_bytes())
 }
 
 /// The data of a success.
 ///
 /// The server's content type decides, with three exceptions. If the document describes only bytes, by content types or by
 /// the schema of the output, the body is bytes. If it describes JSON and the response has no specific type (none,
-/// `text/plain` or `application/octet-stream`), a body that is JSON is read as JSON. An empty body is `null` unless the
-/// document describes text or bytes.
+/// `text/plain` or `application/octet-stream`), a body that is JSON is read as JSON, unless the output is text
+/// ([`Described::is_read_as_json`]). An empty body is `null` unless the document describes text or bytes.
 fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
     let essence = essence(&meta.content_type);
     let forms = described.forms(meta.status_code);
@@ -262,7 +267,7 @@ fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
     if is_bytes {
         return base64(&bytes);
     }
-    let vague = matches!(essence.as_str(), "" | "text/plain" | "application/octet-stream");
+    let vague = matches!(essence.as_str(), "" | "text/plain" | OCTETS);
     match media::form(&essence) {
         Form::Json => return Payload::Json(json_text(meta, bytes)),
         form if vague => {
@@ -270,7 +275,12 @@ fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
             if json {
                 let text = json_text(meta, bytes.clone());
                 if serde_json::from_slice::<IgnoredAny>(&text).is_ok() {
-                    return Payload::Json(text);
+                    if described.is_read_as_json(meta.status_code, &essence, &text) {
+                        return Payload::Json(text);
+                    }
+                    if forms.clone().all(|form| form != Form::Bytes) {
+                        return text_of(meta, &bytes);
+                    }
                 }
             }
             let text = form == Form::Text || essence.is_empty() || all(Form::Text);
@@ -314,21 +324,24 @@ fn encoding(meta: &HttpMeta) -> &'static Encoding {
     charset(&meta.content_type).and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8)
 }
 
-/// The beginning of an unexpected stream, which may never end.
-async fn beginning<B>(mut body: B) -> Vec<u8>
+/// The beginning of an unexpected stream, which may never end, and true if it is all of it.
+async fn beginning<B>(mut body: B) -> (Vec<u8>, bool)
 where
     B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,
 {
     let mut read = Vec::new();
-    let until = tokio::time::Instant::now() + PATIENCE;
-    while read.len() < MAX_BEGINNING {
-        let Ok(Some(Ok(frame))) = tokio::time::timeout_at(until, body.frame()).await else { break };
+    let until = tokio::time::Instant::now() + LONGEST_BEGINNING;
+    let mut has_ended = false;
+    while read.len() <= MAX_BEGINNING {
+        let next = tokio::time::timeout_at(until, body.frame()).await;
+        has_ended = matches!(next, Ok(None));
+        let Ok(Some(Ok(frame))) = next else { break };
         if let Ok(data) = frame.into_data() {
             read.extend_from_slice(&data);
         }
     }
     read.truncate(MAX_BEGINNING);
-    read
+    (read, has_ended)
 }
 
 /// JSON in the form for a parser: UTF-8 without a byte order mark (RFC 8259, section 8.1).
@@ -342,7 +355,7 @@ fn json_text(meta: &HttpMeta, bytes: Bytes) -> Bytes {
 /// The error of a status that is not a success, with as much of the body as can be read in time.
 pub(super) async fn status_error(parts: &Parts, body: ResponseBody, limit: usize) -> CallError {
     let meta = meta(parts);
-    let body = body.with_limits(SILENCE, time_for_error(parts));
+    let body = body.with_total(time_for_error(parts));
     let (bytes, cut) = match collect(body, limit.min(MAX_ERROR)).await {
         Collected::Whole(bytes) => (bytes, false),
         Collected::Cut(bytes) | Collected::Broken(bytes, _) => (bytes, true),
@@ -364,9 +377,11 @@ pub(super) async fn status_error(parts: &Parts, body: ResponseBody, limit: usize
             details.insert("retries".to_owned(), retries.into());
         }
     }
+    let remark = parts.extensions.get::<Remark>().map(|Remark(text)| format!(": {text}"));
+    let reason = format!("{}{}", reason(status), remark.unwrap_or_default());
     let message = match coding {
-        Some(coding) => format!("{}, and {}", reason(status), not_decoded(coding).message()),
-        None => reason(status),
+        Some(coding) => format!("{reason}, and {}", not_decoded(coding).message()),
+        None => reason,
     };
     CallError::execution(message).with_details(details)
 }
@@ -400,7 +415,7 @@ fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
 /// assert_eq!(error.header("retry-after"), Some("30"));
 /// ```
 pub fn error_of(status: u16, body: Value) -> CallError {
-    let details = json!({ "statusCode": status, "headers": {}, "contentType": "application/json", "body": body });
+    let details = json!({ "statusCode": status, "headers": {}, "contentType": JSON, "body": body });
     CallError::execution(reason(status)).with_details(details)
 }
 

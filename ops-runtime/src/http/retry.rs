@@ -1,4 +1,4 @@
-//! When a request is retried, and when a subscription is reopened.
+//! When a request is retried.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -17,9 +17,9 @@ use crate::model::retry;
 /// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
 /// TRACE, PUT, DELETE), QUERY, those of operations that [`with_idempotent`](Self::with_idempotent) names, and others only
 /// with an idempotency key ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one
-/// whose body is a stream or a pipe. They are retried if the connection could not be made or broke before the response,
-/// and after the statuses 408, 425, 429 and all from 500 but 501 and 505, or those of
-/// [`with_statuses`](Self::with_statuses).
+/// whose body is a stream or a pipe. They are retried if the connection could not be made or broke before the response, if an
+/// attempt took too long ([`with_attempt_timeout`](Self::with_attempt_timeout)), and after the statuses 408, 425, 429 and all
+/// from 500 but 501 and 505, or those of [`with_statuses`](Self::with_statuses).
 ///
 /// Before a request is sent, it does no harm to ask for its token again. So whatever the request, that is retried if the
 /// error is one that [may pass](crate::CallError::is_retryable). It uses up one of the call's retries.
@@ -46,6 +46,7 @@ pub struct Retry {
     first_delay: Duration,
     max_delay: Duration,
     max_retry_after: Duration,
+    attempt_timeout: Option<Duration>,
     /// `None` for the default statuses.
     statuses: Option<BTreeSet<u16>>,
     idempotent: Vec<String>,
@@ -59,6 +60,7 @@ impl Retry {
             first_delay: Duration::from_millis(250),
             max_delay: Duration::from_secs(20),
             max_retry_after: Duration::from_secs(60),
+            attempt_timeout: None,
             statuses: None,
             idempotent: Vec::new(),
         }
@@ -92,6 +94,26 @@ impl Retry {
         self
     }
 
+    /// Limits the time of each attempt, until the headers of the response arrive. An attempt that takes longer is given up, and
+    /// the request is retried. `None`, the default, is no limit: a server that never answers then uses up the time of the
+    /// whole call.
+    ///
+    /// A request that is not safe to repeat has no other limit than that of the call. Each redirect is an attempt of its own.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use ops_runtime::http::{HttpConfig, Retry};
+    ///
+    /// let retry = Retry::new().with_attempt_timeout(Duration::from_secs(2));
+    /// let config = HttpConfig::new().with_retries(retry).with_timeout(Duration::from_secs(30));
+    /// ```
+    #[must_use]
+    pub fn with_attempt_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.attempt_timeout = timeout.into();
+        self
+    }
+
     /// Sets the statuses after which a request is retried, instead of the default ones.
     #[must_use]
     pub fn with_statuses(mut self, statuses: impl IntoIterator<Item = u16>) -> Self {
@@ -111,6 +133,10 @@ impl Retry {
     pub fn with_idempotent(mut self, pattern: impl Into<String>) -> Self {
         self.idempotent.push(pattern.into());
         self
+    }
+
+    pub(super) fn attempt_timeout(&self) -> Option<Duration> {
+        self.attempt_timeout
     }
 
     /// True if the operation may be repeated regardless of its method.
@@ -151,7 +177,7 @@ impl Schedule {
 
     /// The delay before the next attempt; `None` if there is none, or if it would not be over in the time that is left.
     pub(super) fn next(&mut self, asked: Option<Duration>, left: Option<Duration>) -> Option<Duration> {
-        let delay = jitter(self.backoff.next()?);
+        let delay = part_of(self.backoff.next()?);
         let fits = |delay: &Duration| left.is_none_or(|left| *delay < left);
         match asked {
             Some(asked) if asked > self.max_retry_after => None,
@@ -168,18 +194,18 @@ pub(super) fn is_safe(method: &Method) -> bool {
     method.is_safe() || method.as_str() == "QUERY"
 }
 
-/// True if a request may be repeated, even if it may have been carried out. `is_idempotent` is true for an operation
-/// that is idempotent regardless of its method.
-pub(super) fn is_repeatable(request: &Request<RequestBody>, is_idempotent: bool) -> bool {
+/// True if it does no harm to repeat a request that may have been carried out. `is_idempotent` is true for an operation that
+/// is idempotent regardless of its method. The client itself can repeat it only if its body can be read again.
+pub(super) fn is_safe_to_repeat(request: &Request<RequestBody>, is_idempotent: bool) -> bool {
     let by_method = is_safe(request.method()) || request.method().is_idempotent();
     // No server knows a request again by a key without characters.
     let is_key = |(name, value): (&HeaderName, &HeaderValue)| is_idempotency_header(name.as_str()) && !is_blank(value);
     let has_key = || request.headers().iter().any(is_key);
-    (is_idempotent || by_method || has_key()) && request.body().is_repeatable()
+    is_idempotent || by_method || has_key()
 }
 
 /// A random part of a delay, so that many clients do not come back together.
-pub(super) fn jitter(delay: Duration) -> Duration {
+pub(super) fn part_of(delay: Duration) -> Duration {
     delay.mul_f64(fastrand::f64())
 }
 
@@ -204,82 +230,6 @@ pub(super) fn wait_of(value: &str, date: Option<&str>, now: SystemTime) -> Optio
     // The server's clock says how long the wait is, for this one may be wrong.
     let now = date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(now);
     Some(then.duration_since(now).unwrap_or_default())
-}
-
-/// How a subscription is reopened after its connection has ended.
-///
-/// Only queries (GET and QUERY) are reopened, and only streams of server-sent events. The last event's id is sent as
-/// `Last-Event-ID`. The delay is what the server asked for with `retry:`, or with the `Retry-After` of an error, or else a
-/// back-off. It is never less than [`with_min_delay`](Self::with_min_delay), nor more than
-/// [`with_max_delay`](Self::with_max_delay). The back-off grows with connections that end soon, even if an event came over
-/// them. A stream ends for good when it says `[DONE]`, or when the server answers 204. It ends with an error when the
-/// server answers with a permanent one, or after too many tries in a row without an event. A connection that lasted 10
-/// seconds does not count as one of these: streams may be quiet. The silence before an
-/// [idle timeout](super::HttpConfig::with_idle_timeout) is not part of these 10 seconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reconnect {
-    pub(super) tries: usize,
-    first_delay: Duration,
-    min_delay: Duration,
-    max_delay: Duration,
-}
-
-impl Reconnect {
-    /// The default: five attempts in a row without an event, with delays from half a second to 30 seconds.
-    pub const fn new() -> Self {
-        Self {
-            tries: 5,
-            first_delay: Duration::from_millis(500),
-            min_delay: Duration::from_millis(500),
-            max_delay: Duration::from_secs(30),
-        }
-    }
-
-    /// Limits the attempts in a row that bring no event. A connection that lasted 10 seconds does not count.
-    #[must_use]
-    pub const fn with_max_attempts(mut self, tries: usize) -> Self {
-        self.tries = tries;
-        self
-    }
-
-    /// Sets the delay before the first attempt if the server requests none; it doubles with each.
-    #[must_use]
-    pub const fn with_first_delay(mut self, delay: Duration) -> Self {
-        self.first_delay = delay;
-        self
-    }
-
-    /// Sets the shortest delay before any attempt, even if the server requests less: half a second by default.
-    #[must_use]
-    pub const fn with_min_delay(mut self, delay: Duration) -> Self {
-        self.min_delay = delay;
-        self
-    }
-
-    /// Sets the longest delay before any attempt, even if the server requests more.
-    #[must_use]
-    pub const fn with_max_delay(mut self, delay: Duration) -> Self {
-        self.max_delay = delay;
-        self
-    }
-
-    /// The delay before an attempt, after `in_vain` attempts without an event.
-    pub(super) fn delay(&self, in_vain: usize, asked: Option<Duration>) -> Duration {
-        let doubled = self.first_delay.saturating_mul(1 << in_vain.min(16));
-        let delay = match asked {
-            // At first the server's delay; a longer one while the server is away.
-            Some(asked) if in_vain == 0 => asked,
-            Some(asked) => asked.max(jitter(doubled)),
-            None => doubled / 2 + jitter(doubled / 2),
-        };
-        delay.max(self.min_delay).min(self.max_delay)
-    }
-}
-
-impl Default for Reconnect {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[cfg(test)]
@@ -335,13 +285,20 @@ mod tests {
             ("POST", false, true, "x".into(), true),
             ("POST", false, true, stream(), false),
         ] {
-            let found = is_repeatable(&request(method, key, body), idempotent);
-            assert_eq!(found, expected, "{method} {key} {idempotent}");
+            let request = request(method, key, body);
+            let is_safe = is_safe_to_repeat(&request, idempotent);
+            assert_eq!(is_safe && request.body().is_repeatable(), expected, "{method} {key} {idempotent}");
+            // The caller can repeat it with another stream.
+            assert_eq!(
+                is_safe,
+                !matches!(method, "POST" | "PATCH") || key || idempotent,
+                "{method} {key} {idempotent}"
+            );
         }
         // A key without characters is none.
         for (value, expected) in [("", false), (" ", false), ("k", true)] {
             let request = Request::post("/").header("Idempotency-Key", value).body(RequestBody::default()).unwrap();
-            assert_eq!(is_repeatable(&request, false), expected, "{value:?}");
+            assert_eq!(is_safe_to_repeat(&request, false), expected, "{value:?}");
         }
     }
 
@@ -391,13 +348,5 @@ mod tests {
         let delays: Vec<_> = std::iter::from_fn(|| schedule.next(Some(second), left)).collect();
         assert!(delays.len() == 64 && delays.iter().all(|delay| *delay >= second && *delay < second * 2), "{delays:?}");
         assert_eq!(Schedule::of(&retry).next(Some(second), Some(second)), None);
-
-        let reconnect = Reconnect::new().with_max_delay(Duration::from_secs(3));
-        assert_eq!(reconnect.delay(0, Some(Duration::ZERO)), Duration::from_millis(500));
-        let reconnect = reconnect.with_min_delay(Duration::ZERO);
-        assert_eq!(reconnect.delay(0, Some(Duration::from_millis(7))), Duration::from_millis(7));
-        assert_eq!(reconnect.delay(0, Some(Duration::MAX)), Duration::from_secs(3));
-        assert!(reconnect.delay(usize::MAX, None) <= Duration::from_secs(3));
-        assert!(reconnect.delay(0, None) >= Duration::from_millis(250));
     }
 }

@@ -1,7 +1,7 @@
 //! The secrets in the requests of a call.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
 
@@ -9,6 +9,7 @@ use super::auth::{Applied, Credentials, Plan};
 use super::config::Checked;
 use super::settings::Settings;
 use crate::CallError;
+use crate::model::lock::lock;
 use crate::model::secrets::{KeepsSecrets, Kept, Secrets};
 
 /// How many credentials, and headers of requests, are kept of one call. A subscription may have connections without end, and a
@@ -96,10 +97,6 @@ fn keep<T>(kept: &mut VecDeque<T>, item: T, is_same: impl Fn(&T, &T) -> bool) {
         kept.pop_front();
     }
     kept.push_back(item);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Request};
 use serde_json::json;
+use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument, Span, debug, debug_span, field};
 use url::Url;
 
@@ -55,12 +56,21 @@ pub(super) struct Sent {
     attempt: u32,
     /// The headers of requests after the program's hooks, which may have added some.
     headers: Vec<HeaderMap>,
+    /// How long a request may take until the headers of its response arrive.
+    timeout: Option<Duration>,
+    /// True if a server may have got a request: not while it waits for others, nor if a hook refuses it.
+    pub(super) may_have_arrived: bool,
 }
 
 impl Sent {
     /// Counts another attempt.
     pub(super) fn try_again(&mut self) {
         self.attempt = self.attempt.saturating_add(1);
+    }
+
+    /// Limits the time of each request from now on.
+    pub(super) fn limit(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
     }
 
     /// The headers of requests after the program's hooks.
@@ -114,9 +124,16 @@ pub(super) async fn send_led(
         if !settings.hooks.before.is_empty() {
             sent.headers.push(request.headers().clone());
         }
-        let response = match (home, &settings.led) {
-            (Some(home), Some(led)) => led.send(home, request).await,
-            _ => settings.engine.send(request).await,
+        sent.may_have_arrived = true;
+        let answer = async {
+            match (home, &settings.led) {
+                (Some(home), Some(led)) => led.send(home, request).await,
+                _ => settings.engine.send(request).await,
+            }
+        };
+        let response = match sent.timeout {
+            Some(limit) => tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| Err(given_up(limit))),
+            None => answer.await,
         };
         settings.hooks.after(operation, attempt, sending, &response);
         match response {
@@ -181,6 +198,35 @@ pub(super) async fn limited<T>(
         timer.as_mut().poll(cx).map(|()| Err(too_slow(timeout)))
     })
     .await
+}
+
+/// Ends a call at its own deadline. The registry does so, too, but does not know if the request may be repeated.
+pub(super) async fn until<T>(
+    deadline: Option<std::time::Instant>,
+    work: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let Some(deadline) = deadline.map(Instant::from_std) else { return work.await };
+    let mut work = pin!(work);
+    let mut timer = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(done);
+        }
+        // Checked before it is polled, as the registry checks its own, so that this error comes first.
+        if Instant::now() < deadline {
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            ready!(timer.as_mut().poll(cx));
+        }
+        Poll::Ready(Err(CallError::new(ErrorCode::Timeout, "the deadline passed before the operation was done")))
+    })
+    .await
+}
+
+/// The error of an attempt that took too long.
+fn given_up(limit: Duration) -> SendError {
+    let message = format!("the server did not answer within {limit:?}: raise `Retry::with_attempt_timeout`");
+    let error = CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": millis(limit) }));
+    SendError { error, transient: true, may_have_arrived: true }
 }
 
 fn too_slow(timeout: Duration) -> CallError {

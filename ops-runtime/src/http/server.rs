@@ -1,10 +1,54 @@
 //! Servers of a document whose URLs have variables.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 use super::invalid;
-use crate::{CallError, ServerVariable};
+use crate::model::lock::lock;
+use crate::model::nearest::{closest, either};
+use crate::{CallError, HttpBinding, ServerVariable};
+
+/// How many names a message suggests.
+const PROPOSED: usize = 3;
+
+/// The variables of servers that the configuration sets.
+pub(super) struct Variables {
+    pub(super) set: BTreeMap<String, String>,
+    /// The names of those that no known operation has: they are probably misspelt.
+    unknown: Mutex<BTreeSet<String>>,
+}
+
+impl Variables {
+    pub(super) fn new(set: BTreeMap<String, String>) -> Self {
+        let unknown = Mutex::new(set.keys().cloned().collect());
+        Self { set, unknown }
+    }
+
+    /// Notes which variables the servers of operations have, and logs those that are set and that no server has: calls would
+    /// go to the server of the default, with their credentials.
+    pub(super) fn meet<'a>(&self, bindings: impl Iterator<Item = &'a HttpBinding>) {
+        let mut unknown = lock(&self.unknown);
+        if unknown.is_empty() {
+            return;
+        }
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for binding in bindings {
+            names.extend(binding.server_variables.iter().map(|variable| &*variable.name));
+            names.extend(binding.server.as_deref().into_iter().flat_map(names_in));
+        }
+        unknown.retain(|name| !names.contains(name.as_str()));
+        for name in unknown.iter() {
+            let there_are = either(&closest(name, names.iter().copied(), PROPOSED));
+            tracing::warn!("no server has the variable `{name}`, which is set: there is {there_are}");
+        }
+    }
+}
+
+/// The names between braces in a URL.
+fn names_in(url: &str) -> impl Iterator<Item = &str> {
+    url.split('{').skip(1).filter_map(|text| Some(text.split_once('}')?.0))
+}
 
 /// The URL with each variable replaced by the configured value, or else by the default.
 ///

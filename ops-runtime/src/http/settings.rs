@@ -1,6 +1,5 @@
 //! The settings of a client, checked.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,9 @@ use url::Url;
 use super::Destinations;
 use super::engine::{Engine, Led};
 use super::hooks::Hooks;
-use super::retry::{Reconnect, Retry};
+use super::reconnect::Reconnect;
+use super::retry::Retry;
+use super::server::Variables;
 
 /// A checked configuration, without credentials, since fetching them needs it.
 pub(super) struct Settings {
@@ -19,7 +20,7 @@ pub(super) struct Settings {
     pub(super) namespace: Option<String>,
     pub(super) base_url: Option<Url>,
     pub(super) headers: HeaderMap,
-    pub(super) server_variables: BTreeMap<String, String>,
+    pub(super) server_variables: Variables,
     pub(super) timeout: Option<Duration>,
     pub(super) idle_timeout: Option<Duration>,
     pub(super) max_response: usize,

@@ -305,6 +305,10 @@ impl std::error::Error for SseError {}
 
 impl From<SseError> for CallError {
     fn from(error: SseError) -> Self {
-        Self::from_error(error)
+        let option = match error {
+            SseError::LineTooLong { .. } => "with_max_line",
+            SseError::EventTooLarge { .. } => "with_max_event",
+        };
+        Self::execution(format!("{error}: raise `{option}`"))
     }
 }

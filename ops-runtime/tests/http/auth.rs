@@ -290,7 +290,22 @@ async fn the_secret_goes_to_no_stranger() {
     let credentials = || ClientCredentials::new("id", "hush");
     let foreign = || guarded(Some(format!("{there}/token")));
     let error = auth(&client(config(credentials()), foreign())).await.unwrap_err();
-    assert!(error.message().contains("not the host of the base URL") && !error.to_string().contains("hush"), "{error}");
+    // On another port of the host, it may be another service.
+    let told = format!(
+        "the document would have the client's secret sent to `{there}`, which is not the host and port of the base URL, \
+         `{url}`: set the token URL with `with_token_url`, or allow it with `with_token_url_of_document`"
+    );
+    assert_eq!((error.message(), error.to_string().contains("hush")), (&*told, false));
+    let mut without_base = foreign();
+    without_base.server = Some(url.clone().into());
+    let config_without = HttpConfig::new().with_credentials("login", credentials());
+    let error = auth(&client(config_without, without_base)).await.unwrap_err();
+    let told = format!(
+        "the document would have the client's secret sent to `{there}`, and no base URL says if that is the service: set \
+         one with `with_base_url`, or set the token URL with `with_token_url`, or allow it with \
+         `with_token_url_of_document`"
+    );
+    assert_eq!(error.message(), told);
     assert_eq!(stranger.given.load(Ordering::SeqCst), 0);
     assert!(
         auth(&client(config(credentials()), guarded(None))).await.unwrap_err().message().contains("with_token_url")
@@ -392,6 +407,30 @@ async fn credentials_from_the_environment() {
 }
 
 #[tokio::test]
+async fn a_401_says_which_credentials_are_not_set() {
+    let url = serve(Router::new().fallback(any(|| async { StatusCode::UNAUTHORIZED }))).await;
+    let config = || HttpConfig::new().with_base_url(&url);
+    let told = async |config: HttpConfig, binding| {
+        let error = auth(&client(config, binding)).await.unwrap_err();
+        error.message().to_owned()
+    };
+    let plain = "HTTP 401: Unauthorized";
+    let lacking = format!("{plain}: no credentials are set for `login`, which the operation asks for");
+    assert_eq!(told(config(), guarded(None)).await, lacking);
+    assert_eq!(told(config().with_auth(Auth::bearer("t")), guarded(None)).await, plain);
+    // A header of the program's own may be a credential.
+    for name in ["Authorization", "X-Key"] {
+        assert_eq!(told(config().with_header(name, "Bearer t"), guarded(None)).await, plain, "{name}");
+    }
+    let signing = config().with_before(|request| {
+        request.headers.insert("x-signature", 1_u32.into());
+        Ok(())
+    });
+    assert_eq!(told(signing, guarded(None)).await, plain);
+    assert_eq!(told(config(), any_of("/x", vec![])).await, plain);
+}
+
+#[tokio::test]
 async fn what_may_have_been_carried_out_is_not_sent_again() {
     let posts = Arc::new(AtomicUsize::new(0));
     let counted = posts.clone();
@@ -410,6 +449,20 @@ async fn what_may_have_been_carried_out_is_not_sent_again() {
     let client = client(HttpConfig::new().with_base_url(&url).with_auth(source), binding);
     assert_eq!(client.call("t.x", json!({})).await.unwrap_err().message(), "HTTP 401: Unauthorized");
     assert_eq!(posts.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_call_without_a_new_token_was_not_carried_out() {
+    let url = serve(Router::new().fallback(any(|| async { StatusCode::UNAUTHORIZED }))).await;
+    let source = Auth::token_source(|request: TokenRequest| async move {
+        match request.rejected {
+            true => Err(ops_runtime::CallError::new("TIMEOUT", "no token yet")),
+            false => Ok("t".into()),
+        }
+    });
+    let client = client(HttpConfig::new().with_base_url(url).with_auth(source), HttpBinding::new("POST", "/x"));
+    let error = client.call("t.x", json!({})).await.unwrap_err();
+    assert_eq!((error.message(), error.is_retryable()), ("no token yet", true));
 }
 
 #[tokio::test]

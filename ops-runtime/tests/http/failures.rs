@@ -115,6 +115,24 @@ async fn redirects_keep_credentials_home() {
 }
 
 #[tokio::test]
+async fn an_error_says_which_server_sent_it() {
+    let (home, abroad) = (Server::start().await, Server::start().await);
+    let client = HttpClient::new(HttpConfig::new().with_base_url(home.url())).unwrap();
+    for (name, to, told) in [
+        ("home", "/conflict".to_owned(), "HTTP 409: Conflict".to_owned()),
+        (
+            "abroad",
+            format!("{}/conflict", abroad.url()),
+            format!("HTTP 409: Conflict: from `{}`, to which the server redirected", abroad.url()),
+        ),
+    ] {
+        client.add([spec(OperationKind::Query, name, get_of(format!("/to?307,{to}")))]).unwrap();
+        let error = client.call(&format!("t.{name}"), json!({})).await.unwrap_err();
+        assert_eq!((error.message(), error.status()), (&*told, Some(409)));
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_not_null() {
     let app = Router::new()
         .route("/nothing", axum::routing::get(|| async { [("content-type", "application/json")] }))
@@ -316,6 +334,129 @@ async fn what_comes_in_the_place_of_a_file_is_an_error() {
     assert_eq!(body.bytes(2 << 20).await.unwrap().len(), 1 << 20);
     let body = client.execute_with::<Busy>(json!({}), cast).await.unwrap().data;
     assert_eq!(body.bytes(99).await.unwrap(), r#"{"error":"busy"}"#);
+}
+
+struct Label;
+
+impl Operation for Label {
+    type Input = Value;
+    type Output = String;
+    const SPEC: &'static OperationSpec =
+        &OperationSpec::query("t.label").with_output(Schema::text(r#"{"type":"string"}"#)).with_http(
+            HttpBinding::new("GET", "/{kind}")
+                .with_parameters(const { &[HttpParameter::path("kind")] })
+                .with_responses(
+                    const {
+                        &[
+                            HttpResponse::new(StatusRange::Exact(200), "text/plain"),
+                            HttpResponse::new(StatusRange::Exact(200), "image/png"),
+                            HttpResponse::new(StatusRange::Exact(200), "application/octet-stream"),
+                        ]
+                    },
+                ),
+        );
+}
+
+impl Call for Label {}
+
+#[tokio::test]
+async fn described_bytes_are_no_text_of_the_output() {
+    let answer = |kind: &'static str| axum::routing::get(move || async move { ([("content-type", kind)], "^XA") });
+    let app = Router::new()
+        .route("/text", answer("text/plain"))
+        .route("/png", answer("image/png"))
+        .route("/octets", answer("application/octet-stream"));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(serve(app).await)).unwrap();
+    client.add([Label::SPEC]).unwrap();
+    assert_eq!(client.execute::<Label>(json!({ "kind": "text" })).await.unwrap().data, "^XA");
+    for (kind, found) in [("png", "image/png"), ("octets", "application/octet-stream")] {
+        let input = json!({ "kind": kind });
+        let told = format!("the response is not what the operation gives: expected text/plain, found {found}");
+        let typed = client.execute::<Label>(input.clone()).await.unwrap_err();
+        let by_id = client.call("t.label", input.clone()).await.unwrap_err();
+        for error in [typed, by_id] {
+            assert_eq!((error.code().as_str(), error.message()), ("VALIDATION_ERROR", &*told));
+            assert_eq!(error.details()["raw"], "^XA");
+        }
+        let cast = CallOptions::new().with_policy(OutputPolicy::Cast);
+        assert_eq!(client.execute_with::<Label>(input, cast).await.unwrap().data, "XlhB");
+    }
+}
+
+struct Paper;
+
+impl Operation for Paper {
+    type Input = Value;
+    type Output = Body;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("t.paper")
+        .with_output(Schema::text(r#"{"type":"string","format":"binary"}"#))
+        .with_http(HttpBinding::new("GET", "/paper").with_responses(
+            const {
+                &[
+                    HttpResponse::new(StatusRange::Exact(200), "application/json"),
+                    HttpResponse::new(StatusRange::Exact(200), "application/pdf"),
+                ]
+            },
+        ));
+}
+
+impl Call for Paper {}
+
+#[tokio::test]
+async fn json_that_is_described_as_bytes_may_be_another_file() {
+    let paper = || async { ([("content-type", "application/pdf")], "%PDF") };
+    let url = serve(Router::new().route("/paper", axum::routing::get(paper))).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    client.add([Paper::SPEC]).unwrap();
+    let body = client.execute::<Paper>(json!({})).await.unwrap().data;
+    assert_eq!(body.bytes(9).await.unwrap(), "%PDF");
+    assert_eq!(client.call("t.paper", json!({})).await.unwrap().data, "JVBERg==");
+}
+
+#[tokio::test]
+async fn a_download_that_breaks_off_leaves_the_file_that_is_there() {
+    let pieces = || async {
+        let data = stream::iter([Ok(Bytes::from_static(b"half")), Err(std::io::Error::other("cut"))]);
+        let data = data.then(|piece| async {
+            // What was sent must be on its way before the connection breaks.
+            tokio::time::sleep(Duration::from_millis(if piece.is_ok() { 0 } else { 50 })).await;
+            piece
+        });
+        axum::body::Body::from_stream(data)
+    };
+    let url = serve(Router::new().route("/pieces", axum::routing::get(pieces))).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let body = client.execute::<Download>(json!({})).await.unwrap().data;
+    let path = std::env::temp_dir().join(format!("ops-broken-{}.bin", std::process::id()));
+    std::fs::write(&path, "kept").unwrap();
+    let error = CallError::from(body.save(&path).await.unwrap_err());
+    let told = format!("the file `{}` was not saved: the response broke off: ", path.display());
+    assert!(error.message().starts_with(&told), "{error}");
+    assert_eq!((error.operation(), error.is_retryable()), (Some("t.download"), true));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_may_take_longer_than_the_client_lets_others() {
+    let slow = || async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        "done"
+    };
+    let url = serve(Router::new().route("/slow", axum::routing::get(slow))).await;
+    let client =
+        HttpClient::new(HttpConfig::new().with_base_url(url).with_timeout(Duration::from_millis(100))).unwrap();
+    client.add([get("slow")]).unwrap();
+    let error = client.call("t.slow", json!({})).await.unwrap_err();
+    assert_eq!(error.message(), "the server did not answer within 100ms: raise `with_timeout`");
+    let longer = CallOptions::new().with_timeout(Duration::from_secs(60));
+    assert_eq!(client.call_with("t.slow", json!({}), longer).await.unwrap().data, "done");
+    let longest = CallOptions::new().with_timeout(Duration::MAX);
+    assert_eq!(client.call_with("t.slow", json!({}), longest).await.unwrap().data, "done");
+    // A shorter one is that of the call, too.
+    let shorter = CallOptions::new().with_timeout(Duration::from_millis(20));
+    let error = client.call_with("t.slow", json!({}), shorter).await.unwrap_err();
+    assert_eq!(error.message(), "the deadline passed before the operation was done");
 }
 
 #[tokio::test]

@@ -72,6 +72,29 @@ async fn hooks_see_every_try() {
 }
 
 #[tokio::test]
+async fn debug_of_what_hooks_see_shows_no_secrets() {
+    let seen = Seen::default();
+    let (before, after) = (note(&seen), note(&seen));
+    let (_script, url) = Script::start(&[ok]).await;
+    let config = HttpConfig::new()
+        .with_base_url(url)
+        .with_auth(Auth::bearer("hush"))
+        .with_before(move |request| {
+            before(format!("{request:?}"));
+            Ok(())
+        })
+        .with_after(move |response| after(format!("{response:?}").replace(&format!("{:?}", response.elapsed), "E")));
+    call(config, get_of("/x?key=hush"), json!({})).await.unwrap();
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            r#"RequestInfo { operation: "t.x", attempt: 1, method: GET, .. }"#,
+            r#"ResponseInfo { operation: "t.x", attempt: 1, method: GET, elapsed: E, status: Some(200), .. }"#,
+        ]
+    );
+}
+
+#[tokio::test]
 async fn hooks_see_redirects_as_part_of_a_try() {
     let (server, other, seen) = (Server::start().await, Server::start().await, Seen::default());
     let binding = get_of(format!("/to?302,{}/echo/y", other.url()));

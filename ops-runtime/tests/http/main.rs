@@ -14,6 +14,7 @@ mod options;
 mod pipes;
 mod rejected;
 mod resilience;
+mod retryable;
 mod script;
 mod secrets;
 mod server;

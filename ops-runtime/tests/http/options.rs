@@ -97,6 +97,32 @@ async fn a_call_with_a_token_of_its_own_needs_no_other() {
 }
 
 #[tokio::test]
+async fn a_cookie_of_the_call_is_sent_and_not_that_of_the_client() {
+    let server = Server::start().await;
+    let mut binding = with("/echo/x", vec![]);
+    let kind = SecurityKind::ApiKey { location: ParameterLocation::Cookie, name: "sid".into() };
+    let mut requirement = SecurityRequirement::default();
+    requirement.schemes = vec![SecurityScheme::new("key", kind)].into();
+    binding.security = vec![requirement].into();
+    for (configured, own, expected) in [
+        (None, None, "sid=service"),
+        (None, Some("sid=user"), "sid=user"),
+        (None, Some("sid=user;lang=de"), "sid=user; lang=de"),
+        (None, Some("lang=de"), "lang=de; sid=service"),
+        // One of the configuration gives way, and the others stay, however they are written.
+        (Some("sid=config;theme=dark"), None, "theme=dark; sid=service"),
+        (Some("sid=config; theme=dark"), Some("sid=user"), "theme=dark; sid=user"),
+    ] {
+        let config = HttpConfig::new().with_base_url(server.url()).with_auth(Auth::api_key("service"));
+        let config = configured.into_iter().fold(config, |config, cookie| config.with_header("Cookie", cookie));
+        let options = CallOptions::new();
+        let options = own.into_iter().fold(options, |options, cookie| options.with_header("Cookie", cookie));
+        let found = seen(config, binding.clone(), json!({}), options).await.unwrap();
+        assert_eq!(found["headers"]["cookie"], expected, "{configured:?} and {own:?}");
+    }
+}
+
+#[tokio::test]
 async fn options_that_cannot_be_sent() {
     let server = Server::start().await;
     let none = CallOptions::new;

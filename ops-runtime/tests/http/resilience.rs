@@ -24,7 +24,7 @@ use tokio::sync::Barrier;
 use crate::script::{Script, ok, unavailable};
 use crate::server::{closed_port, get_of, serve, spec};
 
-fn later() -> Response {
+pub(crate) fn later() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]).into_response()
 }
 
@@ -44,7 +44,7 @@ fn retry() -> Retry {
     Retry::new().with_first_delay(Duration::from_millis(1))
 }
 
-async fn call(url: &str, method: &'static str, config: HttpConfig) -> Result<Value, ops_runtime::CallError> {
+pub(crate) async fn call(url: &str, method: &'static str, config: HttpConfig) -> Result<Value, ops_runtime::CallError> {
     let client = HttpClient::new(config.with_base_url(url)).unwrap();
     client.add([spec(OperationKind::Mutation, "x", HttpBinding::new(method, "/x"))]).unwrap();
     client.call("t.x", json!({})).await.map(ResponseEnvelope::into_data)
@@ -109,6 +109,36 @@ async fn the_server_says_when() {
     assert!(client.call_with("t.x", json!({}), CallOptions::new().with_timeout(Duration::from_secs(20))).await.is_ok());
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert_eq!(script.count(), 2);
+}
+
+#[tokio::test]
+async fn an_attempt_that_takes_too_long_is_given_up() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let app = Router::new().fallback(any(move || {
+        let first = count.fetch_add(1, Ordering::SeqCst) == 0;
+        async move {
+            if first {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+            }
+            "fine"
+        }
+    }));
+    let url = serve(app).await;
+    let config = || HttpConfig::new().with_retries(retry().with_attempt_timeout(Duration::from_millis(200)));
+    assert_eq!(call(&url, "GET", config()).await.unwrap(), "fine");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+
+    // The last one has the limit, too. A request that is not safe to repeat has only that of the call.
+    asked.store(0, Ordering::SeqCst);
+    let once = retry().with_attempt_timeout(Duration::from_millis(200)).with_max_retries(0);
+    let error = call(&url, "GET", HttpConfig::new().with_retries(once.clone())).await.unwrap_err();
+    let told = "the server did not answer within 200ms: raise `Retry::with_attempt_timeout`";
+    assert_eq!((error.code().as_str(), error.message(), error.is_retryable()), ("TIMEOUT", told, true));
+    asked.store(0, Ordering::SeqCst);
+    let config = HttpConfig::new().with_retries(once).with_timeout(Duration::from_millis(500));
+    let told = "the server did not answer within 500ms: raise `with_timeout`";
+    assert_eq!(call(&url, "POST", config).await.unwrap_err().message(), told);
 }
 
 #[tokio::test]

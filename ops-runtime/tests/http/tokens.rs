@@ -81,6 +81,33 @@ async fn a_token_is_asked_for_again_as_retries_say() {
 }
 
 #[tokio::test]
+async fn a_function_may_ask_for_a_token_by_a_call() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let token = move || {
+        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        async move { if is_first { StatusCode::BAD_GATEWAY.into_response() } else { "t1".into_response() } }
+    };
+    let app = Router::new().route("/token", post(token)).route("/x", any(|| async { "fine" }));
+    let url = serve(app).await;
+    let issuer = HttpClient::new(HttpConfig::new().with_base_url(&url)).unwrap();
+    issuer.add([spec(OperationKind::Mutation, "token", HttpBinding::new("POST", "/token"))]).unwrap();
+    let source = Auth::token_source(move |_: TokenRequest| {
+        let issuer = issuer.clone();
+        async move {
+            let answer = issuer.call("t.token", json!({})).await;
+            answer.map(|answer| answer.data.as_str().unwrap_or_default().into())
+        }
+    });
+    let retry = Retry::new().with_first_delay(Duration::from_millis(1));
+    let config = HttpConfig::new().with_base_url(&url).with_auth(source).with_retries(retry);
+    let client = HttpClient::new(config).unwrap();
+    client.add([spec(OperationKind::Mutation, "x", HttpBinding::new("POST", "/x"))]).unwrap();
+    assert_eq!(client.call("t.x", json!({})).await.unwrap().data, "fine");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
 async fn who_waits_for_a_new_token_holds_up_no_other_call() {
     let app = Router::new().route("/x", any(|| async { (StatusCode::UNAUTHORIZED, "revoked") }));
     let url = serve(app.route("/y", any(|| async { "fine" }))).await;

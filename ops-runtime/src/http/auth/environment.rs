@@ -6,32 +6,51 @@ use std::env;
 use super::{Auth, Secret};
 use crate::{SecurityKind, SecurityScheme};
 
+/// The names of the variables for all schemes of a kind.
+const PLAIN: [&str; 6] = ["TOKEN", "API_KEY", "USER", "PASSWORD", "CLIENT_ID", "CLIENT_SECRET"];
+
 /// The variables with a prefix, as they were when they were read.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Environment {
     prefix: String,
+    /// The prefixes of all documents.
+    others: Vec<String>,
     variables: BTreeMap<String, Secret>,
 }
 
 impl Environment {
-    pub(in crate::http) fn read(prefix: String) -> Self {
+    /// The variables with this prefix, without those of other documents, whose prefixes are among `others`.
+    pub(in crate::http) fn read(prefix: String, others: &[String]) -> Self {
         let texts =
             env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Self::of(prefix, texts)
+        Self::of(prefix, others, texts)
     }
 
-    fn of(prefix: String, variables: impl Iterator<Item = (String, String)>) -> Self {
-        let start = format!("{prefix}_");
-        let own = variables.filter_map(|(name, value)| {
-            let rest = name.strip_prefix(&start)?;
+    fn of(prefix: String, others: &[String], variables: impl Iterator<Item = (String, String)>) -> Self {
+        let mut environment = Self { prefix, others: others.to_vec(), variables: BTreeMap::new() };
+        for (name, value) in variables {
+            let Some(rest) = after(&name, &environment.prefix).filter(|rest| environment.is_own(rest)) else {
+                continue;
+            };
             // A value from a file ends with a line feed. A blank value is not a credential.
-            match value.trim() {
-                "" => None,
-                value => Some((rest.to_owned(), Secret::from(value))),
+            let value = value.trim();
+            if !value.is_empty() {
+                environment.variables.insert(rest.to_owned(), Secret::from(value));
             }
-        });
-        let variables = own.collect();
-        Self { prefix, variables }
+        }
+        environment
+    }
+
+    /// True if the variable with this name after the prefix is for no other document.
+    ///
+    /// It is for the longest prefix. But `SHOP_API_KEY` is for `SHOP` although there is `SHOP_API`, since the name
+    /// after `SHOP` is a plain one. No variable has a plain name after two prefixes.
+    fn is_own(&self, rest: &str) -> bool {
+        let name = format!("{}_{rest}", self.prefix);
+        let takes = |other: &String| {
+            after(&name, other).is_some_and(|rest| other.len() > self.prefix.len() || PLAIN.contains(&rest))
+        };
+        PLAIN.contains(&rest) || !self.others.iter().any(takes)
     }
 
     /// The credentials for a scheme, with the name of their variable.
@@ -62,9 +81,10 @@ impl Environment {
         Some((format!("{}_{found}", self.prefix), auth))
     }
 
-    /// The variable that is looked up first for a scheme; `None` if no environment was read.
+    /// The variable of a scheme alone; `None` if no environment was read, or if the variable is another document's.
     pub(super) fn variable_of(&self, scheme: &str) -> Option<String> {
-        (!self.prefix.is_empty()).then(|| format!("{}_{}", self.prefix, variable(scheme)))
+        let own = Some(variable(scheme)).filter(|own| !self.prefix.is_empty() && self.is_own(own));
+        own.map(|own| format!("{}_{own}", self.prefix))
     }
 
     /// The variables of which one is sufficient for a scheme, in the form for a message; empty if no environment was
@@ -96,6 +116,11 @@ impl Environment {
         let auth = Auth::client_credentials(id, self.variables.get(&secret)?.clone());
         Some((secret, auth))
     }
+}
+
+/// What follows a prefix in the name of a variable.
+fn after<'n>(name: &'n str, prefix: &str) -> Option<&'n str> {
+    name.strip_prefix(prefix)?.strip_prefix('_')
 }
 
 /// The name of a scheme in the notation of environment variables: `petStoreAuth` is `PET_STORE_AUTH`.
@@ -138,7 +163,7 @@ mod tests {
     fn what_is_found_for_a_scheme() {
         let environment = |variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Environment::of("SHOP".to_owned(), variables)
+            Environment::of("SHOP".to_owned(), &[], variables)
         };
         let key = || SecurityKind::ApiKey { location: ParameterLocation::Query, name: "k".into() };
         let oauth = || SecurityKind::OAuth2 { token_url: None };
@@ -180,5 +205,45 @@ mod tests {
             assert_eq!(environment(variables).auth(&scheme), expected, "{variables:?}");
         }
         assert!(!format!("{:?}", environment(&[("SHOP_TOKEN", "hush")])).contains("hush"));
+    }
+
+    /// The names after a prefix that are read for it, if there are documents with these prefixes.
+    fn read(prefix: &str, others: &[&str], names: &[&str]) -> Vec<String> {
+        let others: Vec<String> = others.iter().map(|other| (*other).to_owned()).collect();
+        let variables = names.iter().map(|name| ((*name).to_owned(), "t".to_owned()));
+        Environment::of(prefix.to_owned(), &others, variables).variables.into_keys().collect()
+    }
+
+    #[test]
+    fn a_variable_is_for_the_longest_prefix() {
+        let names = ["MY_TOKEN", "MY_SHOP_TOKEN", "MY_SHOPTOKEN", "MY_SHOP_2_TOKEN", "MYSHOP_TOKEN"];
+        let read = |prefix: &str| read(prefix, &["MY", "MY_SHOP", "MY_SHOP_2", "MYSHOP"], &names);
+        assert_eq!(read("MY"), ["SHOPTOKEN", "TOKEN"]);
+        assert_eq!(read("MY_SHOP"), ["TOKEN"]);
+        assert_eq!(read("MY_SHOP_2"), ["TOKEN"]);
+        assert_eq!(read("MYSHOP"), ["TOKEN"]);
+    }
+
+    #[test]
+    fn a_plain_variable_is_for_the_prefix_before_it() {
+        let names = ["SHOP_API_KEY", "SHOP_API_API_KEY", "SHOP_API_TOKEN", "SHOP_CLIENT_ID", "SHOP_CLIENT_SECRET"];
+        let read = |prefix: &str| read(prefix, &["SHOP", "SHOP_API", "SHOP_CLIENT"], &names);
+        assert_eq!(read("SHOP"), ["API_KEY", "CLIENT_ID", "CLIENT_SECRET"]);
+        assert_eq!(read("SHOP_API"), ["API_KEY", "TOKEN"]);
+        assert_eq!(read("SHOP_CLIENT"), [""; 0]);
+    }
+
+    #[test]
+    fn no_variable_of_another_document_is_proposed() {
+        let others = ["SHOP", "SHOP_API"].map(str::to_owned);
+        let proposed = |prefix: &str, scheme: &'static str| {
+            let kind = SecurityKind::ApiKey { location: ParameterLocation::Query, name: "k".into() };
+            let environment = Environment::of(prefix.to_owned(), &others, std::iter::empty());
+            environment.variables_of(&SecurityScheme::owned(scheme, kind))
+        };
+        assert_eq!(proposed("SHOP", "apiKey"), ["SHOP_API_KEY"]);
+        assert_eq!(proposed("SHOP", "apiToken"), ["SHOP_API_KEY"]);
+        assert_eq!(proposed("SHOP_API", "key"), ["SHOP_API_API_KEY"]);
+        assert_eq!(proposed("SHOP_API", "other"), ["SHOP_API_OTHER", "SHOP_API_API_KEY"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ring::digest::{Context, SHA256};
@@ -15,6 +15,7 @@ use crate::access::CallerToken;
 use crate::http::engine::Engine;
 use crate::http::invalid;
 use crate::http::settings::Settings;
+use crate::model::lock::lock;
 use crate::model::secrets::Secrets;
 use crate::{CallError, ErrorCode};
 
@@ -292,7 +293,7 @@ impl Exchanged {
     }
 
     fn slot(&self, subject: &CallerToken, scopes: &str) -> Slot {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).slot(key(subject, scopes))
+        lock(&self.0).slot(key(subject, scopes))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use url::Url;
 
@@ -13,6 +13,7 @@ use crate::CallError;
 use crate::http::address::{is_http, same_origin};
 use crate::http::engine::Engine;
 use crate::http::settings::Settings;
+use crate::model::lock::lock;
 use crate::model::secrets::Secrets;
 
 /// Client credentials of OAuth 2, and the endpoint that exchanges them for tokens.
@@ -136,12 +137,19 @@ impl ClientCredentials {
         if home || self.trusts_document {
             return Ok(without_user(url));
         }
-        let host = url.host_str().unwrap_or_default();
-        Err(CallError::execution(format!(
-            "the document would have the client's secret sent to `{host}`, which is not the host of the base URL: set the \
-             token URL with `with_token_url`, or allow it with `with_token_url_of_document`"
-        )))
+        let (place, how) =
+            (origin(&url), "the token URL with `with_token_url`, or allow it with `with_token_url_of_document`");
+        let told = match base {
+            Some(base) => format!("which is not the host and port of the base URL, `{}`: set {how}", origin(base)),
+            None => format!("and no base URL says if that is the service: set one with `with_base_url`, or set {how}"),
+        };
+        Err(CallError::execution(format!("the document would have the client's secret sent to `{place}`, {told}")))
     }
+}
+
+/// The scheme, host and port of a URL, for messages.
+fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
 }
 
 /// The tokens that a client has, by token URL and scopes.
@@ -181,12 +189,12 @@ impl Tokens {
 
     /// Adds the tokens that are there.
     pub(super) fn collect(&self, secrets: &mut Secrets) {
-        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = lock(&self.0);
         slots.values().for_each(|slot| slot.collect(secrets));
     }
 
     fn slot(&self, url: &Url, scopes: &str) -> Slot {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = lock(&self.0);
         slots.entry((url.to_string(), scopes.to_owned())).or_default().clone()
     }
 }

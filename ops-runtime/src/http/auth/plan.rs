@@ -2,11 +2,12 @@
 
 mod applied;
 mod lacking;
+mod misspelt;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Uri};
@@ -21,7 +22,8 @@ use crate::http::address::same_origin;
 use crate::http::settings::Settings;
 use crate::http::{invalid, pointer};
 use crate::model::binding::is_reserved_header;
-use crate::model::nearest::{closest, either, nearest};
+use crate::model::lock::lock;
+use crate::model::nearest::either;
 use crate::model::secrets::Secrets;
 use crate::{CallError, ErrorCode, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
@@ -112,58 +114,6 @@ impl Credentials {
         Ok(Self { default, named, environment, found: Mutex::default() })
     }
 
-    /// Notes which schemes operations name, and logs the credentials without a scheme.
-    pub(in crate::http) fn meet<'a>(&self, bindings: impl Iterator<Item = &'a HttpBinding>) {
-        if self.named.is_empty() {
-            return;
-        }
-        let mut names = BTreeSet::new();
-        bindings.for_each(|binding| names.extend(self.schemes(binding)));
-        for name in self.unknown() {
-            let there_are = either(&closest(name, names.iter().copied(), PROPOSED));
-            tracing::warn!(
-                "no operation names the security scheme `{name}`, which has credentials: there is {there_are}"
-            );
-        }
-    }
-
-    /// The schemes that an operation names, which are known from now on.
-    fn schemes<'a>(&self, binding: &'a HttpBinding) -> impl Iterator<Item = &'a str> {
-        let schemes = binding.security.iter().flat_map(|requirement| requirement.schemes.iter());
-        schemes.map(|scheme| {
-            if let Some(named) = self.named.get(scheme.name.as_ref()) {
-                named.is_known.store(true, Ordering::Relaxed);
-            }
-            scheme.name.as_ref()
-        })
-    }
-
-    /// The schemes with credentials that no operation names.
-    fn unknown(&self) -> impl Iterator<Item = &str> {
-        let unknown = self.named.iter().filter(|(_, named)| !named.is_known.load(Ordering::Relaxed));
-        unknown.map(|(name, _)| name.as_str())
-    }
-
-    /// Credentials that no operation names, and those of these schemes without credentials for which they may be meant.
-    fn misspelt<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<(&str, String)> {
-        let own = |name: &&str| self.named.contains_key(*name);
-        self.unknown().find_map(|unknown| {
-            let meant = nearest(unknown, names.clone().filter(|name| !own(name)), PROPOSED);
-            (!meant.is_empty()).then(|| (unknown, either(&meant)))
-        })
-    }
-
-    /// Logs once that the default credentials are sent for schemes for which others seem to be meant.
-    fn tell_misspelt<'n>(&self, operation: &str, names: impl Iterator<Item = &'n str> + Clone) {
-        let Some((unknown, meant)) = self.default.as_ref().and_then(|_| self.misspelt(names)) else { return };
-        if self.named.get(unknown).is_some_and(|named| !named.is_told.swap(true, Ordering::Relaxed)) {
-            tracing::warn!(
-                operation,
-                "the default credentials are used: no operation names `{unknown}`, which has some: did you mean {meant}?"
-            );
-        }
-    }
-
     /// The credentials of a request of this operation.
     ///
     /// Uses the first requirement whose schemes all have credentials: those set for the scheme by name, else the
@@ -215,6 +165,7 @@ impl Credentials {
             } else {
                 tracing::debug!(operation, variable, "no credentials for what it asks for: {asked}");
             }
+            return Ok(Plan { lacks: Some(asked), ..Plan::default() });
         }
         Ok(own())
     }
@@ -250,7 +201,7 @@ impl Credentials {
     /// The credentials in the environment for a scheme, with the tokens that they were exchanged for.
     fn of_environment(&self, scheme: &SecurityScheme) -> Option<Result<Arc<Source>, CallError>> {
         let (variable, auth) = self.environment.auth(scheme)?;
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = lock(&self.found);
         if let Some(source) = found.get(&variable).filter(|source| source.auth == auth) {
             return Some(Ok(source.clone()));
         }
@@ -281,6 +232,8 @@ pub(in crate::http) struct Plan {
     caller: Option<CallerToken>,
     /// True if the operation can be called without credentials, too.
     is_optional: bool,
+    /// The schemes that the operation asks for, if the client has no credentials for them.
+    lacks: Option<String>,
 }
 
 struct Step {

@@ -1,7 +1,7 @@
 //! The place of one token, and the one request for it, for which all wait who need the token.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -12,6 +12,7 @@ use tracing::Instrument;
 
 use super::secret::Secret;
 use super::token::TIMEOUT;
+use crate::model::lock::lock;
 use crate::model::secrets::Secrets;
 use crate::{BoxFuture, CallError};
 
@@ -168,10 +169,6 @@ async fn keep(
         }
     }
     value
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

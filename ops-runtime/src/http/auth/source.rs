@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::secret::Secret;
+use crate::model::lock::lock;
 use crate::{BoxFuture, CallError};
 
 /// The request to a [`TokenSource`].
@@ -46,11 +47,12 @@ impl TokenSource {
         noted: &Rejected,
     ) -> Result<Secret, CallError> {
         let purpose = purpose(&request);
-        request.rejected_token = rejected.cloned().or_else(|| noted.lock().get(&purpose).cloned());
+        request.rejected_token = rejected.cloned().or_else(|| lock(&noted.0).get(&purpose).cloned());
         request.rejected = request.rejected_token.is_some();
         let told = request.rejected_token.clone();
-        let token = (self.0)(request).await?;
-        let mut noted = noted.lock();
+        // Whatever the function may have sent, to ask it for a token again does no harm.
+        let token = (self.0)(request).await.map_err(CallError::certain)?;
+        let mut noted = lock(&noted.0);
         // Another may have been noted meanwhile.
         if told.is_some() && noted.get(&purpose) == told.as_ref() {
             noted.remove(&purpose);
@@ -72,11 +74,7 @@ pub(super) struct Rejected(Mutex<BTreeMap<Purpose, Secret>>);
 
 impl Rejected {
     pub(super) fn note(&self, request: &TokenRequest, token: &Secret) {
-        self.lock().insert(purpose(request), token.clone());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Purpose, Secret>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).insert(purpose(request), token.clone());
     }
 }
 

@@ -19,6 +19,7 @@ use crate::http::invalid;
 use crate::http::response::{Collected, collect};
 use crate::http::retry::retry_after;
 use crate::http::send::request;
+use crate::model::media::{FORM, JSON};
 use crate::model::retry::may_pass;
 use crate::model::secrets::{Secrets, names_a_secret};
 use crate::{CallError, ErrorCode};
@@ -147,8 +148,8 @@ pub(super) async fn ask<'a>(
     if let Some(client) = client {
         client.put(&mut headers, &mut form)?;
     }
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    headers.insert(ACCEPT, HeaderValue::from_static(JSON));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
     let body = Serializer::new(String::new()).extend_pairs(form).finish();
     let started = Instant::now();
     let request = request(Method::POST, url, headers, bytes::Bytes::from(body).into())?;

@@ -12,7 +12,7 @@ use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
 use crate::http::style::plain;
 use crate::http::{RequestBody, invalid, pointer, style};
-use crate::model::media::{OCTETS, covers, essence, in_charset};
+use crate::model::media::{JSON, Media, OCTETS, covers, essence, in_charset};
 use crate::model::random;
 use crate::normalise::Validator;
 use crate::{Body, CallError, HttpBody, HttpField};
@@ -32,6 +32,9 @@ pub(super) struct Encoded {
 /// Lists repeat the part, objects and lists in lists are JSON, `null` is left out. Bytes (a [`Body`], or a string of
 /// base64 where the document describes bytes and no text that it could be) are files. Another part with a style of its own
 /// is written as in a form.
+///
+/// # Errors
+/// A `VALIDATION_ERROR` with the place of a part that cannot have its type, such as an object where that is XML.
 pub(super) fn encode(
     body: &HttpBody,
     essence: &str,
@@ -157,16 +160,15 @@ impl Parts<'_> {
                     let message = format!("a part of type `{own}` is not taken, but `{}`", described.join("`, `"));
                     return Err(invalid(&self.pointer(name), message));
                 }
-                _ => concrete(&described).unwrap_or(OCTETS).to_owned(),
+                _ => self.type_of_file(name, &described, body)?.unwrap_or(OCTETS).to_owned(),
             };
             let file_name = body.file_name().or(name).map(str::to_owned);
             let body = body.clone();
             self.head(name, file_name.as_deref(), Some(&kind))?;
             return self.content(body);
         }
-        let is_json = described.iter().any(|kind| form(kind) == Form::Json);
         match value {
-            Value::String(text) if !is_json && self.is_bytes(name, &described, value, is_item) => {
+            Value::String(text) if self.is_bytes(name, &described, value, is_item) => {
                 // Parts may be described in either alphabet (`contentEncoding`), and bytes say nothing of it.
                 let bytes = BASE64.decode(text).or_else(|_| BASE64_URL.decode(text)).map_err(|_| {
                     let part = name.map_or_else(|| "a part".to_owned(), |name| format!("the part `{name}`"));
@@ -177,7 +179,12 @@ impl Parts<'_> {
             }
             Value::Object(_) | Value::Array(_) => {
                 let text = self.input.bodies.to_json(value)?.to_string();
-                let kind = concrete(&described).unwrap_or("application/json");
+                let kind = of_json(&described).or_else(|| concrete(&described)).unwrap_or(JSON);
+                if !holds_json(kind) {
+                    let message =
+                        format!("a part of type `{kind}` is written from a string, not from an object or a list");
+                    return Err(invalid(&self.pointer(name), message));
+                }
                 self.head(name, None, Some(kind))?;
                 self.written(name, kind, &text)
             }
@@ -186,11 +193,41 @@ impl Parts<'_> {
                 let usual = if self.form_data { None } else { Some("text/plain; charset=utf-8") };
                 let kind = concrete(&described).or(usual);
                 self.head(name, None, kind)?;
+                let is_json = described.iter().any(|kind| form(kind) == Form::Json);
                 let text = match value {
                     Value::String(text) if !is_json || self.is_json_text(name) => Cow::Borrowed(text),
                     value => Cow::Owned(plain(value)),
                 };
                 self.written(name, kind.unwrap_or_default(), &text)
+            }
+        }
+    }
+
+    /// The content type of a body that has none of its own. Of several, it is the one that the name of the file says.
+    ///
+    /// # Errors
+    /// If the name says none of several.
+    fn type_of_file<'k>(
+        &self,
+        name: Option<&str>,
+        described: &[&'k str],
+        body: &Body,
+    ) -> Result<Option<&'k str>, CallError> {
+        let file = body.file_name().filter(|_| described.len() > 1).unwrap_or_default();
+        let Some((_, extension)) = file.rsplit_once('.') else { return Ok(concrete(described)) };
+        // All bytes are octets.
+        let of_any = || described.iter().any(|kind| covers(kind, OCTETS)).then_some(OCTETS);
+        let named = of_extension(described, extension).or_else(of_any).or_else(|| of_range(described, extension));
+        match named {
+            Some(kind) => Ok(Some(kind)),
+            None => {
+                let known = described.join("`, `");
+                let file = file.escape_debug();
+                // A type that is not known here may be in a range all the same.
+                let is_open = type_of(extension).is_none() && described.iter().any(|kind| kind.contains('*'));
+                let says = if is_open { "does not say which" } else { "says none of them" };
+                let message = format!("the part is one of `{known}`, and `{file}` {says}: set its content type");
+                Err(invalid(&self.pointer(name), message))
             }
         }
     }
@@ -214,7 +251,7 @@ impl Parts<'_> {
     fn is_bytes(&mut self, name: Option<&str>, described: &[&str], text: &Value, is_item: bool) -> bool {
         let of_type = !described.is_empty() && described.iter().all(|kind| form(kind) == Form::Bytes);
         let name = name.unwrap_or_default();
-        // A file may have a text type.
+        // A file may have the type of a text, or that of JSON.
         of_type || self.is_described_as_bytes(name) && !self.is_described_as_text(name, text, is_item)
     }
 
@@ -295,6 +332,83 @@ impl Parts<'_> {
 /// The first content type that is not a range.
 fn concrete<'a>(described: &[&'a str]) -> Option<&'a str> {
     described.iter().find(|kind| !essence(kind).contains('*')).copied()
+}
+
+/// The content type that files with this extension have. Most types are named as the extension is.
+fn of_extension<'a>(described: &[&'a str], extension: &str) -> Option<&'a str> {
+    let extension = extension.to_ascii_lowercase();
+    let meant = match extension.as_str() {
+        "jpg" => "jpeg",
+        "tif" => "tiff",
+        "txt" | "log" => "plain",
+        "htm" => "html",
+        "md" => "markdown",
+        "yml" => "yaml",
+        "js" => "javascript",
+        "gz" => "gzip",
+        "mp3" | "mpg" => "mpeg",
+        "m4a" => "mp4",
+        "mov" => "quicktime",
+        "doc" => "msword",
+        "xls" => "vnd.ms-excel",
+        "ppt" => "vnd.ms-powerpoint",
+        "docx" => "vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "xlsx" => "vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "pptx" => "vnd.openxmlformats-officedocument.presentationml.presentation",
+        same => same,
+    };
+    let is_meant = |kind: &&&str| {
+        let essence = essence(kind);
+        let sub = essence.split_once('/').map_or("", |(_, sub)| sub);
+        let sub = sub.strip_prefix("x-").unwrap_or(sub);
+        // Some documents write `image/jpg`.
+        sub == meant || sub == extension || sub.split_once('+').is_some_and(|(sub, _)| sub == meant)
+    };
+    // A file of JSON may be `application/vnd.api+json`, if there is no JSON by name.
+    let is_based_on = |kind: &&&str| essence(kind).rsplit_once('+').is_some_and(|(_, base)| base == meant);
+    described.iter().find(is_meant).or_else(|| described.iter().find(is_based_on)).copied()
+}
+
+/// The content type that files with this extension have, if one of the ranges takes it.
+fn of_range(described: &[&str], extension: &str) -> Option<&'static str> {
+    type_of(extension).filter(|own| described.iter().any(|kind| covers(kind, own)))
+}
+
+/// The content type of files that are often sent, by their extension.
+fn type_of(extension: &str) -> Option<&'static str> {
+    Some(match extension.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "tif" | "tiff" => "image/tiff",
+        "mp3" => "audio/mpeg",
+        "m4a" => "audio/mp4",
+        "wav" => "audio/wav",
+        "mp4" => "video/mp4",
+        "mov" => "video/quicktime",
+        "txt" | "log" => "text/plain",
+        "csv" => "text/csv",
+        "htm" | "html" => "text/html",
+        "md" => "text/markdown",
+        "json" => JSON,
+        "xml" => "application/xml",
+        "pdf" => "application/pdf",
+        "zip" => "application/zip",
+        _ => return None,
+    })
+}
+
+/// The first content type that is JSON, or else JSON itself if a range takes it.
+fn of_json<'a>(described: &[&'a str]) -> Option<&'a str> {
+    let named = described.iter().find(|kind| form(kind) == Form::Json && !essence(kind).contains('*')).copied();
+    named.or_else(|| described.iter().any(|kind| covers(kind, JSON)).then_some(JSON))
+}
+
+/// True if a part of a content type may hold JSON: it is JSON, lines of it, or plain text.
+fn holds_json(kind: &str) -> bool {
+    form(kind) == Form::Json || Media::of(kind).is_lines() || essence(kind) == "text/plain"
 }
 
 /// A name between quotation marks, escaped as browsers do (WHATWG HTML, section 4.10.21.8).

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use http::header::USER_AGENT;
+use http::header::{CONNECTION, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::Semaphore;
 
@@ -12,9 +12,9 @@ use crate::http::HttpEngine;
 use crate::http::address::parse_url;
 use crate::http::auth::{Credentials, take_credentials};
 use crate::http::engine::{Connecting, Custom, Led};
-#[cfg(feature = "compression")]
 use crate::http::invalid;
-use crate::http::per_call::header;
+use crate::http::per_call::{frames, header};
+use crate::http::server::Variables;
 use crate::http::settings::Settings;
 
 /// A configuration that was checked.
@@ -35,6 +35,11 @@ impl Checked {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("ops-runtime/", env!("CARGO_PKG_VERSION"))));
         for (name, value) in &config.headers {
             let (name, value) = header(name, value)?;
+            // A connection may be closed after each response.
+            if frames(&name) && name != CONNECTION {
+                let message = format!("the header `{name}` frames the message, and cannot be set for a client");
+                return Err(invalid("/headers", message));
+            }
             if name == USER_AGENT {
                 headers.insert(name, value);
             } else {
@@ -63,7 +68,7 @@ impl Checked {
             namespace: config.namespace.map(|name| name.replace('.', "_")).filter(|name| !name.is_empty()),
             base_url,
             headers,
-            server_variables: config.server_variables,
+            server_variables: Variables::new(config.server_variables),
             timeout: config.timeout,
             idle_timeout: config.idle_timeout,
             max_response: config.max_response,

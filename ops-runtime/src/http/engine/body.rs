@@ -81,11 +81,12 @@ impl ResponseBody {
         self
     }
 
-    /// Ends the body with an error when it has been silent for longer than one limit, or took longer than the other in
-    /// total.
-    pub(in crate::http) fn with_limits(mut self, silence: Duration, total: Duration) -> Self {
-        let end = Instant::now().checked_add(total);
-        self.idle = Some(Idle { limit: silence, end, timer: None, runs: false });
+    /// Ends the body with an error when it takes longer than the limit in total, even if it is never silent. A shorter idle
+    /// limit stays.
+    pub(in crate::http) fn with_total(mut self, limit: Duration) -> Self {
+        let end = Instant::now().checked_add(limit);
+        let limit = self.idle.map_or(limit, |idle| idle.limit.min(limit));
+        self.idle = Some(Idle { limit, end, timer: None, runs: false });
         self
     }
 
@@ -186,10 +187,21 @@ mod tests {
             sleep(Duration::from_millis(10)).await;
             Piece::Ok(Frame::data(Bytes::from_static(b"x")))
         });
-        let body = ResponseBody::new(StreamBody::new(drips));
-        let body = body.with_limits(Duration::from_secs(30), Duration::from_millis(100));
+        let body = ResponseBody::new(StreamBody::new(drips)).with_total(Duration::from_millis(100));
         let whole = tokio::time::timeout(Duration::from_secs(20), body.collect()).await.expect("the body ends");
         assert!(whole.unwrap_err().is::<Silent>());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_in_total_leaves_the_idle_limit() {
+        let seconds = Duration::from_secs;
+        for (idle, expected) in [(Some(2), 2), (Some(20), 10), (None, 10)] {
+            let body = ResponseBody::new(StreamBody::new(stream::pending::<Piece>()));
+            let body = body.with_idle_timeout(idle.map(seconds)).with_total(seconds(10));
+            let start = Instant::now();
+            assert!(body.collect().await.unwrap_err().is::<Silent>());
+            assert_eq!(start.elapsed().as_secs(), expected, "{idle:?}");
+        }
     }
 
     #[test]

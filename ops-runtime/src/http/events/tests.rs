@@ -16,7 +16,7 @@ use http_body_util::StreamBody;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use super::{Data, schema};
+use crate::http::data::{self, Data};
 use crate::http::fake::{Fake, respond};
 use crate::http::{HttpClient, HttpConfig, Reconnect, RequestBody};
 use crate::{CallError, Definition, Definitions, HttpBinding, OperationSpec, ResponseEnvelope, Schema};
@@ -59,7 +59,7 @@ fn what_a_schema_calls_for() {
         (r##"{"$ref":"#/$defs/Whole/properties/missing"}"##, Data::Any),
     ];
     for (text, expected) in table {
-        assert_eq!(schema::data(&spec(text)), expected, "{text}");
+        assert_eq!(data::data(&spec(text)), expected, "{text}");
     }
 }
 
@@ -74,7 +74,7 @@ fn each_definition_is_looked_at_once() {
     });
     let mut spec = spec(r##"{"$ref":"#/$defs/D00"}"##);
     spec.definitions = Definitions::new(definitions.collect());
-    assert_eq!((schema::data(&spec), schema::data_of_whole(&spec)), (Data::Any, Data::Json));
+    assert_eq!((data::data(&spec), data::data_of_whole(&spec)), (Data::Any, Data::Json));
 }
 
 fn items(
@@ -123,7 +123,8 @@ fn a_stream_that_cannot_be_read_on_ends_with_an_error() {
     let found = items("true", 200, SSE, long).unwrap();
     assert_eq!(found.len(), 2);
     assert_eq!(found[0].as_ref().unwrap().data, 1);
-    assert!(found[1].as_ref().unwrap_err().message().contains("longer than 40 bytes"));
+    let told = "a line of the event stream is longer than 40 bytes: raise `with_max_line`";
+    assert_eq!(found[1].as_ref().unwrap_err().message(), told);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::http::fake::{Fake, respond};
 use crate::http::{Auth, HttpClient, HttpConfig, RequestBody, Retry};
 use crate::{
     Binding, CallOptions, HttpBinding, HttpParameter, OperationSpec, SecurityKind, SecurityRequirement, SecurityScheme,
+    ServerVariable,
 };
 
 type Fields = BTreeMap<String, String>;
@@ -142,6 +143,35 @@ fn credentials_for_no_scheme_are_logged() {
         [
             "no operation names the security scheme `shopKey`, which has credentials: there is `shop_key`",
             "no operation names the security scheme `other`, which has credentials: there is `shopAuth` or `shop_key`",
+        ]
+    );
+}
+
+#[test]
+fn a_variable_that_no_server_has_is_logged() {
+    let mut named = OperationSpec::query("t.named");
+    let mut binding = HttpBinding::new("GET", "/").with_server("https://{region}.h.test/{stage}");
+    binding.server_variables = vec![ServerVariable::new("region", "eu")].into();
+    named.binding = Binding::Http(binding);
+    let config =
+        |name: &str| HttpConfig::new().with_server_variable(name, "us").with_service(Fake(|_| respond(200, &[], b"1")));
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || {
+        for name in ["region", "stage", "regoin", "other"] {
+            let client = HttpClient::new(config(name)).unwrap();
+            client.bind([named.clone()]).unwrap();
+        }
+        // What one operation has is known for the client.
+        let client = HttpClient::new(config("region")).unwrap();
+        client.bind([named.clone()]).unwrap();
+        client.bind([SHOW.clone()]).unwrap();
+    });
+    let events: Vec<_> = log.events.lock().unwrap().iter().map(|event| event["message"].clone()).collect();
+    assert_eq!(
+        events,
+        [
+            "no server has the variable `regoin`, which is set: there is `region`",
+            "no server has the variable `other`, which is set: there is `region` or `stage`",
         ]
     );
 }

@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Method, Request};
 use http_body_util::BodyExt;
+use serde_json::json;
 use url::Url;
 
 use super::{Label, Sent, send};
 use crate::http::config::Checked;
 use crate::http::fake::{Fake, respond};
 use crate::http::send::request;
-use crate::http::{Auth, HttpConfig, RequestBody};
-use crate::{CallError, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
+use crate::http::{Auth, HttpClient, HttpConfig, RequestBody};
+use crate::{
+    CallError, HttpBinding, OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme,
+};
 
 /// One request as a server saw it: method, URL, header names and body.
 type Seen = (Method, String, Vec<String>, String);
@@ -155,6 +158,43 @@ fn what_makes_a_change_safe_goes_with_it() {
 }
 
 #[test]
+fn a_parameter_of_the_server_stays() {
+    let uris_of = |key: &str, location: &'static str| {
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = seen.clone();
+        let service = Fake(move |request: Request<RequestBody>| {
+            let mut log = log.lock().unwrap();
+            log.push(request.uri().to_string());
+            if log.len() == 1 { respond(302, &[("location", location)], b"") } else { respond(200, &[], b"") }
+        });
+        let kind = SecurityKind::ApiKey { location: ParameterLocation::Query, name: "token".into() };
+        let mut binding = HttpBinding::new("GET", "/a?token=theirs");
+        binding.security = vec![SecurityRequirement { schemes: vec![SecurityScheme::new("key", kind)].into() }].into();
+        let config = HttpConfig::new().with_base_url("https://h.test").with_auth(Auth::api_key(key));
+        let client = HttpClient::new(config.with_service(service)).unwrap();
+        client.add([OperationSpec::query("t.x").with_http(binding)]).unwrap();
+        client.call("t.x", json!({})).now_or_never().unwrap().unwrap();
+        seen.lock().unwrap().clone()
+    };
+    for (location, expected) in [
+        ("/file?token=one-time&x=1", "https://h.test/file?token=one-time&x=1"),
+        ("/file?x=1", "https://h.test/file?x=1&token=hush"),
+        ("/file?x=1&token=hush", "https://h.test/file?x=1&token=hush"),
+        ("https://cdn.test/file?token=signed&x=1", "https://cdn.test/file?token=signed&x=1"),
+        // The key, which a server repeats, goes to no other.
+        ("https://cdn.test/file?token=hush&x=1", "https://cdn.test/file?x=1"),
+        ("https://cdn.test/file?token=hush", "https://cdn.test/file"),
+    ] {
+        assert_eq!(uris_of("hush", location), ["https://h.test/a?token=hush", expected], "{location}");
+    }
+    // Nor where the server does not escape what a form would read as a blank.
+    for location in ["https://cdn.test/file?token=ab+c=", "https://cdn.test/file?token=ab%2Bc%3D"] {
+        let expected = ["https://h.test/a?token=ab%2Bc%3D", "https://cdn.test/file"];
+        assert_eq!(uris_of("ab+c=", location), expected, "{location}");
+    }
+}
+
+#[test]
 fn a_cookie_may_make_a_change_safe() {
     let run = |url: &str, method: Method, redirects: &'static [(u16, &'static str)]| {
         run_from(url, &["accept", "cookie"], method, redirects, HttpConfig::new().with_bodies_to_other_origins())
@@ -178,7 +218,9 @@ fn a_cookie_may_make_a_change_safe() {
     let Checked { settings, credentials } = Checked::new(config).unwrap();
     let credentials =
         credentials.plan("t.x", &binding).unwrap().apply(&settings, None).now_or_never().unwrap().unwrap();
-    for (cookie, expected) in [("sid=v", true), ("sid=v; mode=dry", false), ("mode=dry", false), ("sid2=v", false)] {
+    for (cookie, expected) in
+        [("sid=v", true), ("sid=v; mode=dry", false), ("mode=dry", false), ("sid2=v", false), ("sid=v;mode=dry", false)]
+    {
         let headers = [(http::header::COOKIE, HeaderValue::from_static(cookie))].into_iter().collect();
         assert_eq!(credentials.has_all_cookies(&headers), expected, "{cookie}");
     }

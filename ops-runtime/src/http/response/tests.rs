@@ -12,6 +12,8 @@ use http_body::Frame;
 use http_body_util::{Full, StreamBody};
 use serde_json::{Value, json};
 
+mod events;
+
 use super::read;
 use crate::http::engine::ResponseBody;
 use crate::http::fake::{Fake, respond};
@@ -127,6 +129,65 @@ fn bytes_by_the_schema_stay_as_they_came() {
     binding.responses = vec![response(200, 0), response(202, 1)].into();
     let described = Described::new(&several);
     assert_eq!([200, 202].map(|status| described.is_bytes(status)), [true, false]);
+}
+
+#[test]
+fn text_stays_as_it_came() {
+    const JSON: &str = "application/json";
+    const PLAIN: &str = "text/plain";
+    const TEXT: &str = r#"{"type":"string"}"#;
+    const NAMED: &str = r##"{"$ref":"#/$defs/Name"}"##;
+    static DEFINITIONS: &[Definition] = &[Definition::new("Name", r#"{"type":["string","null"]}"#)];
+    let json = |text: &'static str| Payload::Json(text.into());
+    let text = |text: &str| Payload::Value(json!(text));
+    let table: &[(&str, &[&'static str], &'static str, &'static str, Payload)] = &[
+        (PLAIN, &[JSON], TEXT, "1.10", text("1.10")),
+        (PLAIN, &[JSON], NAMED, "1e5", text("1e5")),
+        (PLAIN, &[JSON, PLAIN], TEXT, "1234567890123456789012345", text("1234567890123456789012345")),
+        (PLAIN, &[JSON], TEXT, r#"{"a":1}"#, text(r#"{"a":1}"#)),
+        ("", &[JSON], TEXT, "12.50", text("12.50")),
+        ("", &[], TEXT, "12.50", text("12.50")),
+        ("application/octet-stream", &[JSON], TEXT, "1.10", text("1.10")),
+        ("application/octet-stream", &[JSON], TEXT, r#""a""#, json(r#""a""#)),
+        // Bytes that are described are bytes, and no text.
+        ("application/octet-stream", &[JSON, "application/octet-stream"], TEXT, "1.10", text("MS4xMA==")),
+        // A string in JSON is one, unless that very type is described.
+        (PLAIN, &[JSON], TEXT, r#""a""#, json(r#""a""#)),
+        (PLAIN, &[JSON], NAMED, "null", json("null")),
+        (PLAIN, &[JSON, PLAIN], TEXT, r#""a""#, text(r#""a""#)),
+        (PLAIN, &[JSON, PLAIN], NAMED, "null", text("null")),
+        // Any other output may be what the JSON is.
+        (PLAIN, &[JSON], r#"{"type":["string","number"]}"#, "1.10", json("1.10")),
+        (PLAIN, &[JSON, PLAIN], r#"{"type":"object"}"#, r#"{"a":1}"#, json(r#"{"a":1}"#)),
+    ];
+    for (came, types, output, body, expected) in table {
+        let spec = spec(types, output).with_definitions(DEFINITIONS);
+        let headers: &[_] = if came.is_empty() { &[] } else { &[("content-type", *came)] };
+        let response = respond(200, headers, body.as_bytes()).map(ResponseBody::new);
+        let found = read(response, &Described::new(&spec), 100).now_or_never().unwrap().unwrap();
+        assert_eq!(found.data, *expected, "{body} as {came:?} where {types:?} are {output}");
+    }
+
+    // Of several successes, each has its own schema.
+    let mut several = spec(&[], r#"{"oneOf":[{"type":"string"},{"type":"number"}]}"#);
+    let Binding::Http(binding) = &mut several.binding else { unreachable!() };
+    let response = |status, at| HttpResponse::new(StatusRange::Exact(status), JSON).with_variant(at);
+    binding.responses = vec![response(200, 0), response(202, 1)].into();
+    let described = Described::new(&several);
+    let data = [200, 202].map(|status| {
+        let response = respond(status, &[("content-type", PLAIN)], b"1.10").map(ResponseBody::new);
+        read(response, &described, 100).now_or_never().unwrap().unwrap().data
+    });
+    assert_eq!(data, [text("1.10"), json("1.10")]);
+
+    // The alternative of a status is named at one of its content types only.
+    let mut several = spec(&[], r#"{"oneOf":[{"type":"string"},{"type":"object"}]}"#);
+    let Binding::Http(binding) = &mut several.binding else { unreachable!() };
+    let plain = HttpResponse::new(StatusRange::Exact(200), PLAIN);
+    binding.responses = vec![response(200, 0), plain, response(202, 1)].into();
+    let response = respond(200, &[("content-type", PLAIN)], b"1.10").map(ResponseBody::new);
+    let found = read(response, &Described::new(&several), 100).now_or_never().unwrap().unwrap();
+    assert_eq!(found.data, text("1.10"));
 }
 
 #[test]
@@ -267,6 +328,19 @@ async fn an_error_that_drips_keeps_its_status() {
     let error = read.expect("the body ends").unwrap_err();
     assert_eq!((error.status(), &error.details()["truncated"]), (Some(503), &json!(true)));
     assert_eq!(error.details()["body"], "x".repeat(11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_body_of_an_error_may_come_late() {
+    let late = stream::once(async {
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"{\"code\":\"SOLD_OUT\"}")))
+    });
+    let mut response = Response::new(ResponseBody::new(StreamBody::new(late)));
+    *response.status_mut() = http::StatusCode::CONFLICT;
+    let error = read(response, &Described::default(), 1_000).await.unwrap_err();
+    assert_eq!((error.status(), &error.details()["body"]), (Some(409), &json!({ "code": "SOLD_OUT" })));
+    assert!(error.details().get("truncated").is_none());
 }
 
 /// The alternative of the output that decoding gets.

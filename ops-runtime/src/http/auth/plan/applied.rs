@@ -1,7 +1,5 @@
 //! Credentials in a request.
 
-use std::sync::PoisonError;
-
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use percent_encoding::utf8_percent_encode;
@@ -12,12 +10,13 @@ use crate::CallError;
 use crate::http::auth::Secret;
 use crate::http::auth::secret::sensitive;
 use crate::http::style::{COMPONENT, cookie_name, cookie_value};
+use crate::model::lock::lock;
 use crate::model::secrets::Secrets;
 
 impl Credentials {
     /// Adds all secrets of the client, with the tokens that it has at present.
     pub(in crate::http) fn collect(&self, secrets: &mut Secrets) {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = lock(&self.found);
         let named = self.named.values().map(|named| &named.source);
         self.default.iter().chain(named).chain(found.values()).for_each(|source| source.collect(secrets));
     }
@@ -48,8 +47,7 @@ impl Applied {
     /// If the header cannot have the value.
     pub(super) fn add_header(&mut self, name: HeaderName, value: &str) -> Result<(), CallError> {
         if name == COOKIE {
-            let pairs = value.split(';').map(str::trim).filter(|pair| !pair.is_empty());
-            self.cookies.extend(pairs.map(Secret::from));
+            self.cookies.extend(pairs(value).map(Secret::from));
         } else {
             self.headers.push((name, sensitive(value)?));
         }
@@ -83,7 +81,7 @@ impl Applied {
     /// True if all cookies in the headers are credentials, or if there are none.
     pub(in crate::http) fn has_all_cookies(&self, headers: &HeaderMap) -> bool {
         let is_own = |value: &HeaderValue| {
-            std::str::from_utf8(value.as_bytes()).is_ok_and(|value| value.split("; ").all(|pair| self.has_cookie(pair)))
+            std::str::from_utf8(value.as_bytes()).is_ok_and(|value| pairs(value).all(|pair| self.has_cookie(pair)))
         };
         headers.get_all(COOKIE).iter().all(is_own)
     }
@@ -93,8 +91,10 @@ impl Applied {
         self.cookies.iter().any(|own| name_of(own.expose()) == name_of(pair))
     }
 
-    /// Puts the credentials into a request; they replace what the operation's own parameters put there.
-    pub(in crate::http) fn put<B>(&self, request: &mut Request<B>) -> Result<(), CallError> {
+    /// Puts the credentials into a request. They replace what the operation's own parameters put there, but no cookie in the
+    /// call's `own` headers. It may be a user's session; with the client's cookie, the response would hold another account's
+    /// data.
+    pub(in crate::http) fn put<B>(&self, request: &mut Request<B>, own: &HeaderMap) -> Result<(), CallError> {
         for (name, value) in &self.headers {
             request.headers_mut().insert(name.clone(), value.clone());
         }
@@ -105,21 +105,29 @@ impl Applied {
             *request.uri_mut() = uri.map_err(|_| CallError::execution("the URL cannot be requested"))?;
         }
         if !self.cookies.is_empty() {
-            let kept =
-                request.headers().get_all(COOKIE).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
-            let kept = kept.flat_map(|value| value.split("; ")).filter(|pair| !self.has_cookie(pair));
-            let mut pairs: Vec<_> = kept.map(str::to_owned).collect();
-            pairs.extend(self.cookies.iter().map(|pair| pair.expose().to_owned()));
-            request.headers_mut().insert(COOKIE, sensitive(&pairs.join("; "))?);
+            let own: Vec<&str> = cookies(own).collect();
+            let is_set = |pair: &&str| own.iter().any(|own| name_of(own) == name_of(pair));
+            let kept = cookies(request.headers()).filter(|pair| own.contains(pair) || !self.has_cookie(pair));
+            let keys = self.cookies.iter().map(Secret::expose).filter(|key| !is_set(key));
+            let value = sensitive(&kept.chain(keys).collect::<Vec<_>>().join("; "))?;
+            request.headers_mut().insert(COOKIE, value);
         }
         Ok(())
     }
 
     /// Puts the keys of the query into a URL, replacing parameters of the same names.
-    pub(in crate::http) fn put_query(&self, url: &mut Url) {
-        self.take_query(url);
+    fn put_query(&self, url: &mut Url) {
+        self.without_pairs(url, |own, _, name, _| own == name);
+        self.add_query(url);
+    }
+
+    /// Adds the keys of the query to a URL that a server leads to on its own origin. A parameter of the same name is the
+    /// server's own, such as a token that is good for one download, and stays.
+    pub(in crate::http) fn add_query(&self, url: &mut Url) {
+        let taken: Vec<String> = url.query_pairs().map(|(name, _)| name.into_owned()).collect();
         let escape = |text: &str| utf8_percent_encode(text, COMPONENT).to_string();
-        let own = self.query.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value.expose())));
+        let own = self.query.iter().filter(|(name, _)| !taken.contains(name));
+        let own = own.map(|(name, value)| format!("{}={}", escape(name), escape(value.expose())));
         let kept = url.query().filter(|query| !query.is_empty()).map(str::to_owned);
         let all: Vec<_> = kept.into_iter().chain(own).collect();
         if !all.is_empty() {
@@ -127,17 +135,38 @@ impl Applied {
         }
     }
 
-    /// Removes the keys from a URL's query, before it goes to another origin.
+    /// Removes the keys from a URL's query, before it goes to another origin. A parameter of the same name with another value
+    /// is the server's own, and stays.
     pub(in crate::http) fn take_query(&self, url: &mut Url) {
+        // Not all servers escape a `+`, which is then read as a blank.
+        let same = |a: &str, b: &str| a.replace(' ', "+") == b.replace(' ', "+");
+        self.without_pairs(url, |own, secret, name, value| own == name && same(secret, value));
+    }
+
+    /// Removes the pairs from a URL's query that one of the keys, by its name and value, is said to be.
+    fn without_pairs(&self, url: &mut Url, is_key: impl Fn(&str, &str, &str, &str) -> bool) {
         let Some(query) = url.query().filter(|_| !self.query.is_empty()) else { return };
         let is_own = |pair: &str| {
-            let name = url::form_urlencoded::parse(pair.as_bytes()).next().map(|(name, _)| name.into_owned());
-            name.is_some_and(|name| self.query.iter().any(|(own, _)| *own == name))
+            let pair = url::form_urlencoded::parse(pair.as_bytes()).next();
+            pair.is_some_and(|(name, value)| {
+                self.query.iter().any(|(own, secret)| is_key(own, secret.expose(), &name, &value))
+            })
         };
         let kept: Vec<_> = query.split('&').filter(|pair| !is_own(pair)).collect();
         let kept = (!kept.is_empty()).then(|| kept.join("&"));
         url.set_query(kept.as_deref());
     }
+}
+
+/// The pairs of all headers `Cookie`.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let texts = headers.get_all(COOKIE).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+    texts.flat_map(pairs)
+}
+
+/// The pairs of a header `Cookie`, which some write without a space between them.
+fn pairs(value: &str) -> impl Iterator<Item = &str> {
+    value.split(';').map(str::trim).filter(|pair| !pair.is_empty())
 }
 
 /// The name in a pair of `Cookie`.

@@ -1,6 +1,6 @@
 //! Missing credentials, reported before the first call.
 
-use super::{Credentials, PROPOSED, is_by_engine};
+use super::{Credentials, PROPOSED, Plan, is_by_engine};
 use crate::HttpBinding;
 use crate::model::nearest::{either, nearest, question};
 
@@ -31,6 +31,13 @@ impl Credentials {
         let variables = self.environment.variables_of(first);
         let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
         Some(if variables.is_empty() { told } else { format!("{told}: set {}", either(&variables)) })
+    }
+}
+
+impl Plan {
+    /// The schemes that the operation asks for, if the client has no credentials for them.
+    pub(in crate::http) fn lacks(&self) -> Option<&str> {
+        self.lacks.as_deref()
     }
 }
 

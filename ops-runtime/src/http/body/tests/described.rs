@@ -178,3 +178,67 @@ fn related_parts_name_the_type_of_the_first() {
         assert_eq!(parts(&body(kind), json!({}), value).0, expected);
     }
 }
+
+#[test]
+fn a_file_may_have_the_type_of_json() {
+    const FIELDS: &[HttpField] = &[
+        HttpField::new("meta").with_content_type("application/json"),
+        HttpField::new("many").with_content_type("text/csv, application/json"),
+        HttpField::new("text").with_content_type("application/json"),
+        HttpField::new("either").with_content_type("application/json"),
+    ];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    let either = json!({ "anyOf": [file(), { "type": "string", "pattern": "^-" }] });
+    let schema = json!({ "properties": {
+        "meta": file(), "many": { "type": "array", "items": file() }, "text": { "type": "string" }, "either": either,
+    } });
+    let value = json!({ "meta": "eyJhIjoxfQ==", "many": ["YSxi"], "text": "aGk=", "either": "-" });
+    let part = |name: &str, more: &str, kind: &str, text: &str| {
+        format!("--B\nContent-Disposition: form-data; name=\"{name}\"{more}\nContent-Type: {kind}\n\n{text}\n")
+    };
+    let expected = [
+        part("meta", "; filename=\"meta\"", "application/json", r#"{"a":1}"#),
+        part("many", "; filename=\"many\"", "text/csv", "a,b"),
+        part("text", "", "application/json", "\"aGk=\""),
+        part("either", "", "application/json", "\"-\""),
+    ];
+    assert_eq!(parts(&binding, schema.clone(), value).1, format!("{}--B--\n", expected.concat()));
+    let spec = OperationSpec::mutation("t.t").with_input(json!({ "properties": { "body": schema } }).into());
+    let error = run_by(&spec, &binding, &json!({ "body": { "meta": "no base64!" } })).unwrap_err();
+    assert_eq!(error.details()["violations"][0]["pointer"], "/body/meta");
+}
+
+#[test]
+fn an_object_is_a_part_of_a_type_that_holds_json() {
+    let part = |types: Option<&'static str>, value: Value| {
+        let mut binding = body("multipart/form-data");
+        let field = types.into_iter().fold(HttpField::new("o"), HttpField::with_content_type);
+        binding.bodies.to_mut()[0].fields = vec![field].into();
+        let (kind, bytes) = run(&binding, &json!({ "body": { "o": value } }))?.unwrap();
+        let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
+        Ok::<_, CallError>(String::from_utf8(bytes).unwrap().replace(boundary, "B").replace("\r\n", "\n"))
+    };
+    let object = json!({ "a": 1 });
+    for (types, kind) in [
+        (None, "application/json"),
+        (Some("*/*"), "application/json"),
+        (Some("application/vnd.a+json"), "application/vnd.a+json"),
+        (Some("application/xml, application/json"), "application/json"),
+        (Some("application/xml, */*"), "application/json"),
+        (Some("application/xml, application/*+json"), "application/json"),
+        (Some("*/*, application/vnd.a+json"), "application/vnd.a+json"),
+        (Some("text/plain"), "text/plain"),
+        (Some("application/x-ndjson"), "application/x-ndjson"),
+    ] {
+        let head = format!("--B\nContent-Disposition: form-data; name=\"o\"\nContent-Type: {kind}");
+        assert_eq!(part(types, object.clone()).unwrap(), format!("{head}\n\n{{\"a\":1}}\n--B--\n"), "{types:?}");
+    }
+    for kind in ["application/xml", "image/png"] {
+        for value in [object.clone(), json!([[1]])] {
+            let error = part(Some(kind), value).unwrap_err();
+            let told = format!("a part of type `{kind}` is written from a string, not from an object or a list");
+            assert_eq!((error.message(), &error.details()["violations"][0]["pointer"]), (&*told, &json!("/body/o")));
+        }
+    }
+}

@@ -96,3 +96,62 @@ fn a_part_is_sent_with_its_own_type_or_not_at_all() {
     let message = "a part of type `image/webp` is not taken, but `image/png`, `image/jpeg`";
     assert_eq!(part("image", "image/webp"), Err(json!({ "pointer": "/body/image", "message": message })));
 }
+
+#[test]
+fn a_file_without_a_type_has_that_of_its_name() {
+    const FIELDS: &[HttpField] = &[
+        HttpField::new("many")
+            .with_content_type("application/pdf, image/jpeg, text/plain; charset=utf-8, image/svg+xml"),
+        HttpField::new("one").with_content_type("application/pdf"),
+        HttpField::new("jpg").with_content_type("image/png, image/jpg"),
+        HttpField::new("any").with_content_type("application/pdf, */*"),
+        HttpField::new("octets").with_content_type("application/pdf, application/octet-stream"),
+        HttpField::new("image").with_content_type("application/pdf, image/*"),
+        HttpField::new("data").with_content_type("application/vnd.api+json, text/plain, audio/mp4"),
+    ];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    let part = |name: &str, body: Body| {
+        let mut bodies = Bodies::default();
+        let body = bodies.put(body.with_content_type(""));
+        let input = json!({ "body": { name: body } });
+        let spec = OperationSpec::mutation("t.t");
+        let encoded = encode(&binding, Input { spec: &spec, members: input.as_object().unwrap(), bodies: &bodies });
+        let body = encoded.map_err(|error| error.details()["violations"][0].clone())?.unwrap().body;
+        let text = String::from_utf8(body.in_memory().unwrap().to_vec()).unwrap();
+        Ok::<_, Value>(text.lines().find_map(|line| line.strip_prefix("Content-Type: ")).unwrap().to_owned())
+    };
+    let named = |file: &str| Body::from("x").with_file_name(file);
+    for (file, expected) in [
+        ("a.pdf", "application/pdf"),
+        ("b.JPG", "image/jpeg"),
+        ("c.d.txt", "text/plain; charset=utf-8"),
+        ("e.svg", "image/svg+xml"),
+        ("no extension", "application/pdf"),
+    ] {
+        assert_eq!(part("many", named(file)), Ok(expected.to_owned()), "{file}");
+        assert_eq!(part("one", named(file)), Ok("application/pdf".to_owned()), "{file}");
+    }
+    assert_eq!(part("many", Body::from("x")), Ok("application/pdf".to_owned()));
+    let message = "the part is one of `application/pdf`, `image/jpeg`, `text/plain; charset=utf-8`, `image/svg+xml`, and \
+                   `f.zip` says none of them: set its content type";
+    assert_eq!(part("many", named("f.zip")), Err(json!({ "pointer": "/body/many", "message": message })));
+    assert_eq!(part("one", named("f.zip")), Ok("application/pdf".to_owned()));
+    assert_eq!(part("jpg", named("b.jpg")), Ok("image/jpg".to_owned()));
+    for (file, expected) in
+        [("data.json", "application/vnd.api+json"), ("server.log", "text/plain"), ("a.m4a", "audio/mp4")]
+    {
+        assert_eq!(part("data", named(file)), Ok(expected.to_owned()), "{file}");
+    }
+    assert_eq!(part("image", named("photo.PNG")), Ok("image/png".to_owned()));
+    let message =
+        "the part is one of `application/pdf`, `image/*`, and `g.heic` does not say which: set its content type";
+    assert_eq!(part("image", named("g.heic")), Err(json!({ "pointer": "/body/image", "message": message })));
+    // All bytes are octets.
+    for name in ["any", "octets"] {
+        assert_eq!(part(name, named("f.zip")), Ok(OCTETS.to_owned()), "{name}");
+    }
+    let message =
+        "the part is one of `application/pdf`, `image/*`, and `f.zip` says none of them: set its content type";
+    assert_eq!(part("image", named("f.zip")), Err(json!({ "pointer": "/body/image", "message": message })));
+}

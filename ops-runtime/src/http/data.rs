@@ -1,31 +1,67 @@
-//! How the data of events are read, by the schema of a subscription's output.
+//! How texts that may be JSON are read, by the schema of an output: the data of events, and bodies of no specific type.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use serde_core::de::IgnoredAny;
 use serde_json::Value;
 
-use super::Data;
 use crate::pointer;
-use crate::{Definitions, OperationSpec};
+use crate::{Definitions, OperationSpec, Payload, Schema};
 
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 64;
+
+/// How the data of an event are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Data {
+    /// As JSON; other data becomes an `Err` item when it is decoded.
+    Json,
+    /// As JSON if it parses, else as text.
+    Any,
+    /// As text, unless it is a JSON string.
+    Text,
+}
+
+impl Data {
+    /// The data of an event; `None` if the event is empty.
+    pub(super) fn read(self, text: String) -> Option<Payload> {
+        let is_json = || serde_json::from_str::<IgnoredAny>(&text).is_ok();
+        match self {
+            Self::Text if text.starts_with('"') && is_json() => Some(Payload::Json(text.into())),
+            Self::Text => Some(Payload::Value(Value::String(text))),
+            // Some servers keep a connection alive with empty events.
+            _ if text.trim().is_empty() => None,
+            Self::Any if !is_json() => Some(Payload::Value(Value::String(text))),
+            Self::Any | Self::Json => Some(Payload::Json(text.into())),
+        }
+    }
+}
 
 /// How to read items.
 pub(super) fn data(spec: &OperationSpec) -> Data {
     if spec.output.is_any() {
         return Data::Any;
     }
-    spec.output.to_value().map_or(Data::Any, |schema| Look::new(spec).data(&schema, DEPTH))
+    spec.output.to_value().map_or(Data::Any, |schema| Look::new(&spec.definitions).data(&schema, DEPTH))
+}
+
+/// How to read an output, or that alternative of its union.
+pub(super) fn data_of(output: &Schema, variant: Option<u16>, definitions: &Definitions) -> Data {
+    let Ok(output) = output.to_value() else { return Data::Any };
+    let schema = match variant {
+        Some(at) => ["oneOf", "anyOf"].iter().find_map(|key| output.get(*key)?.get(usize::from(at))),
+        None => Some(&*output),
+    };
+    schema.map_or(Data::Any, |schema| Look::new(definitions).data(schema, DEPTH))
 }
 
 /// How to read the property `data` of whole events.
 pub(super) fn data_of_whole(spec: &OperationSpec) -> Data {
     let mut found = Vec::new();
     if let Ok(schema) = spec.output.to_value() {
-        let look = Look::new(spec);
+        let look = Look::new(&spec.definitions);
         look.inside(&schema, "data", DEPTH, &mut |data| found.push(look.data(data, DEPTH)));
     }
     either(found.into_iter())
@@ -35,7 +71,7 @@ pub(super) fn data_of_whole(spec: &OperationSpec) -> Data {
 pub(super) fn has_errors(spec: &OperationSpec) -> bool {
     let Ok(schema) = spec.output.to_value() else { return false };
     let mut found = false;
-    Look::new(spec).inside(&schema, "event", DEPTH, &mut |kind| {
+    Look::new(&spec.definitions).inside(&schema, "event", DEPTH, &mut |kind| {
         let names = kind.get("enum").and_then(Value::as_array).into_iter().flatten().chain(kind.get("const"));
         found |= names.into_iter().any(|name| name == "error");
     });
@@ -59,13 +95,8 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn new(spec: &'a OperationSpec) -> Self {
-        Self {
-            definitions: &spec.definitions,
-            read: RefCell::default(),
-            known: RefCell::default(),
-            searched: RefCell::default(),
-        }
+    fn new(definitions: &'a Definitions) -> Self {
+        Self { definitions, read: RefCell::default(), known: RefCell::default(), searched: RefCell::default() }
     }
 
     fn definition(&self, name: &str) -> Option<Rc<Value>> {

@@ -1,0 +1,94 @@
+//! Which errors say that a request can be repeated.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use ops_runtime::binding::HttpBinding;
+use ops_runtime::http::{HttpClient, HttpConfig, Retry};
+use ops_runtime::spec::OperationKind;
+use ops_runtime::{CallError, CallOptions};
+use serde_json::json;
+
+use crate::resilience::{call, later};
+use crate::script::{Answer, Script, unavailable};
+use crate::server::{closed_port, serve, spec};
+
+#[tokio::test]
+async fn what_may_have_been_carried_out_is_not_retryable() {
+    fn failed() -> Response {
+        StatusCode::BAD_GATEWAY.into_response()
+    }
+    fn full() -> Response {
+        (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "1")]).into_response()
+    }
+    fn too_early() -> Response {
+        StatusCode::TOO_EARLY.into_response()
+    }
+    fn broken() -> Response {
+        let data = stream::iter([Ok(Bytes::from("x")), Err(std::io::Error::other("cut"))]);
+        let data = data.then(|piece| async {
+            // What was sent must be on its way before the connection breaks.
+            tokio::time::sleep(Duration::from_millis(if piece.is_ok() { 0 } else { 50 })).await;
+            piece
+        });
+        Body::from_stream(data).into_response()
+    }
+    let key = || HttpConfig::new().with_header("Idempotency-Key", "k");
+    let table: [(Answer, bool); 6] =
+        [(failed, false), (unavailable, false), (broken, false), (full, true), (later, true), (too_early, true)];
+    for (answer, expected) in table {
+        let (_script, url) = Script::start(&[answer]).await;
+        let error = call(&url, "POST", HttpConfig::new()).await.unwrap_err();
+        assert_eq!(error.is_retryable(), expected, "{error}");
+        assert!(call(&url, "POST", key()).await.unwrap_err().is_retryable(), "{error}");
+        assert!(call(&url, "PUT", HttpConfig::new()).await.unwrap_err().is_retryable(), "{error}");
+    }
+
+    // In time the server says nothing: by the client's timeout, and by that of the call.
+    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
+    let short = Duration::from_millis(100);
+    let client = |config: HttpConfig, method| {
+        let client = HttpClient::new(config.with_base_url(&url)).unwrap();
+        client.add([spec(OperationKind::Mutation, "x", HttpBinding::new(method, "/x"))]).unwrap();
+        client
+    };
+    for (method, expected) in [("POST", false), ("PUT", true)] {
+        let own = client(HttpConfig::new().with_timeout(short), method).call("t.x", json!({})).await.unwrap_err();
+        let options = CallOptions::new().with_timeout(short);
+        let of_call = client(HttpConfig::new(), method).call_with("t.x", json!({}), options).await.unwrap_err();
+        for error in [own, of_call] {
+            assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", expected), "{method}: {error}");
+        }
+    }
+
+    // What the client says of an operation holds for a call that is not to be retried, too.
+    let named = HttpConfig::new().with_retries(Retry::new().with_idempotent("t.x"));
+    let once = CallOptions::new().with_retries(None).with_timeout(short);
+    let error = client(named, "POST").call_with("t.x", json!({}), once).await.unwrap_err();
+    assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", true), "{error}");
+
+    // A request that waits for another, or that a hook refuses, was not sent.
+    let busy = client(HttpConfig::new().with_max_in_flight(1), "POST");
+    let within = |time| CallOptions::new().with_timeout(time);
+    let (sent, waiting) = tokio::join!(busy.call_with("t.x", json!({}), within(Duration::from_secs(2))), async {
+        tokio::time::sleep(short).await;
+        busy.call_with("t.x", json!({}), within(short)).await
+    });
+    let found = [sent, waiting].map(Result::unwrap_err).map(|error| (error.to_string(), error.is_retryable()));
+    let told = "t.x: TIMEOUT: the deadline passed before the operation was done".to_owned();
+    assert_eq!(found, [(told.clone(), false), (told, true)]);
+    let refusing = HttpConfig::new().with_before(|_| Err(CallError::new("TIMEOUT", "not now")));
+    let error = client(refusing, "POST").call("t.x", json!({})).await.unwrap_err();
+    assert_eq!((error.message(), error.is_retryable()), ("not now", true));
+
+    // Without a connection, nothing was carried out.
+    let (_closed, address) = closed_port();
+    let error = call(&format!("http://{address}"), "POST", HttpConfig::new()).await.unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+}
