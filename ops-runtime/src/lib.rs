@@ -196,7 +196,7 @@ pub mod adapter {
     pub use crate::model::futures::{BoxFuture, BoxStream};
     pub use crate::run::extensions::Extensions;
     pub use crate::run::handler::{Endpoint, Handler, IntoRegistration, Registration};
-    pub use crate::run::payload::{ItemStream, Payload, PayloadStream, Reply};
+    pub use crate::run::payload::{ItemStream, Payload, PayloadFuture, PayloadStream, Reply};
 }
 
 /// OpenAPI documents at run time: reading them, and calling their operations without generated code.

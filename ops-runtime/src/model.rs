@@ -9,6 +9,8 @@ pub(crate) mod body;
 pub(crate) mod call_policy;
 pub(crate) mod clock;
 pub mod content;
+#[cfg(any(feature = "openapi", feature = "registry", feature = "search"))]
+pub(crate) mod cut;
 #[cfg(any(feature = "openapi", feature = "registry"))]
 pub(crate) mod decimal;
 pub(crate) mod diagnostic;
@@ -26,6 +28,8 @@ pub(crate) mod json;
     allow(dead_code, unreachable_pub, reason = "without these, only the references of a schema are looked for")
 )]
 pub mod keywords;
+#[cfg(feature = "registry")]
+pub(crate) mod lock;
 #[cfg(any(feature = "http", feature = "openapi", feature = "registry"))]
 pub(crate) mod media;
 #[cfg(any(feature = "openapi", feature = "registry"))]

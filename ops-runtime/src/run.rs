@@ -1,19 +1,21 @@
 //! Running operations: the registry, the pipeline of a call, and the context of a handler.
 
+#[cfg(any(feature = "http-server", feature = "mcp-server", feature = "websocket"))]
+pub(crate) mod accept;
 pub(crate) mod attempt;
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) mod authenticator;
 pub(crate) mod caller;
 pub(crate) mod context;
 pub(crate) mod ending;
 pub(crate) mod extensions;
 pub(crate) mod fairness;
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) mod filter;
 #[cfg(any(feature = "gateway", feature = "program"))]
 pub(crate) mod first_items;
 pub(crate) mod handler;
 #[cfg(any(feature = "http-server", feature = "mcp-server", feature = "websocket"))]
-#[cfg_attr(
-    not(any(feature = "http-server", feature = "websocket")),
-    allow(dead_code, reason = "the MCP SDK has a door")
-)]
 pub(crate) mod host_check;
 pub(crate) mod input;
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]

@@ -144,6 +144,6 @@ async fn call(broker: Broker) -> Result<(), Box<dyn Error>> {
     });
     let failed = all.iter().filter(|one| one.as_ref().is_err_and(|error| *error.code() == ErrorCode::Aborted)).count();
     let done = all.iter().filter(|one| one.is_ok()).count();
-    println!("a worker was killed: {done} done, {failed} aborted, {} pending", remote.pending_count());
+    println!("a worker was killed: {done} done, {failed} aborted, {} pending", remote.in_flight());
     if done + failed == 300 { Ok(()) } else { Err("a call failed otherwise".into()) }
 }

@@ -46,6 +46,59 @@ impl Default for Pace {
     }
 }
 
+/// The methods of a configuration that set its fields `auth`, `pace` and `max_announced`, with what is given up when it is
+/// silent.
+macro_rules! broker_setters {
+    ($silent:literal) => {
+        /// Sets the identity that the workers of this process give to every caller that can reach the broker; anonymous by
+        /// default.
+        ///
+        /// [`PeerAuth::trusted`] believes the identity in each request.
+        #[must_use]
+        pub fn with_peer_auth(mut self, auth: $crate::call::PeerAuth) -> Self {
+            self.auth = auth;
+            self
+        }
+
+        /// Sets how often workers send heartbeats, with the requests that they run; every second by default.
+        #[must_use]
+        pub fn with_heartbeat(mut self, interval: std::time::Duration) -> Self {
+            self.pace.heartbeat = interval.clamp(std::time::Duration::from_millis(10), $crate::call::LONGEST);
+            self
+        }
+
+        #[doc = concat!("Sets after how much silence ", $silent, " is given up; 5 s by default. At least three")]
+        /// heartbeats.
+        #[must_use]
+        pub fn with_lost_after(mut self, silence: std::time::Duration) -> Self {
+            self.pace.lost_after = silence.min($crate::call::LONGEST);
+            self
+        }
+
+        /// Sets how long a call waits for a connection; 10 s by default.
+        #[must_use]
+        pub fn with_connect_timeout(mut self, connect_timeout: std::time::Duration) -> Self {
+            self.pace.connect_timeout = connect_timeout.min($crate::call::LONGEST);
+            self
+        }
+
+        /// Limits the memory for the specs that one worker announces, in bytes; 32 MiB by default. All workers together may
+        /// take four times as much. Specs beyond the limit, and any spec above 1 MiB, are kept without their schemas.
+        #[must_use]
+        pub fn with_max_announced(mut self, bytes: usize) -> Self {
+            self.max_announced = bytes;
+            self
+        }
+
+        pub(super) fn pace(&self) -> $crate::call::broker::Pace {
+            let lost_after = self.pace.lost_after.max(self.pace.heartbeat * 3);
+            $crate::call::broker::Pace { lost_after, ..self.pace }
+        }
+    };
+}
+
+pub(super) use broker_setters;
+
 /// A unique id for a worker or a caller; valid in subjects and keys.
 pub(super) fn unique_id() -> Arc<str> {
     format!("{:016x}", random::number()).into()
@@ -63,12 +116,6 @@ pub(super) fn until_up(
             _ => Err(trouble.error("there is no connection to the broker")),
         }
     })
-}
-
-/// Delay before the next attempt to connect: short at first, then longer, and partly random.
-pub(super) fn backoff(attempts: usize) -> Duration {
-    let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(6));
-    random::jitter(Duration::from_millis(50) * doubled)
 }
 
 /// Reads a frame that a broker delivered. If it is malformed, the error has what could be read of its head.

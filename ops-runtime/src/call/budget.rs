@@ -12,7 +12,7 @@
 mod weight;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
@@ -24,6 +24,7 @@ use self::weight::weight;
 pub(super) use self::weight::{Written, written};
 use super::CallRequest;
 use crate::CallError;
+use crate::model::lock::lock;
 use crate::run::fairness::{Cost, Pace};
 
 /// What a peer may hold when the budget is spent, in bytes.
@@ -180,7 +181,7 @@ impl Budget {
     /// The number of connections is limited, so each may run a few requests and hold a little, whatever the others do.
     pub(super) fn watched_share(self: &Arc<Self>) -> Arc<Share> {
         let share = Arc::new(self.share_with(FEW.min(self.limits.all_running / 64), usize::MAX));
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&self.watched);
         watched.peers.retain(|seen| seen.share.strong_count() > 0);
         watched.peers.push(Seen { share: Arc::downgrade(&share), returned: 0, since: Instant::now() });
         share
@@ -190,7 +191,7 @@ impl Budget {
     #[cold]
     fn make_room(&self) {
         let now = Instant::now();
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&self.watched);
         if now.duration_since(watched.looked) < LOOK {
             return;
         }
@@ -259,7 +260,7 @@ impl Share {
             return Ok(());
         };
         self.undo(bytes);
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(spent);
+        *lock(&self.refused) = Some(spent);
         self.tight.store(true, Ordering::Release);
         if spent == Spent::All {
             self.budget.make_room();
@@ -298,7 +299,7 @@ impl Share {
         self.returned.fetch_add(bytes, Ordering::Relaxed);
         // Rarely true: a fast path for peers that hold little.
         if self.tight.load(Ordering::Relaxed) && self.tight.swap(false, Ordering::AcqRel) {
-            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *lock(&self.refused) = None;
             self.reader.wake();
         }
     }
@@ -346,7 +347,7 @@ impl Share {
 
     /// Why the peer was refused memory, if it has released nothing since.
     pub(super) fn refused(&self) -> Option<Spent> {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.refused)
     }
 
     /// True if the peer holds so much that nothing more should be read from it.

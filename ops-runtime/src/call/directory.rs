@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
 
 use crate::call::{Announcement, PendingRequests};
+use crate::model::lock::{read, write};
 use crate::run::pipeline;
 use crate::{CallError, ErrorCode, OperationKind, SpecRef, Text};
 
@@ -109,7 +110,7 @@ impl Directory {
                 let (Some((one, _)), Some((other, _))) = (pick(turn), pick(turn.wrapping_add(1))) else {
                     return Err(not_served(operation));
                 };
-                if other.pending_count() < one.pending_count() { other } else { one }
+                if other.in_flight() < one.in_flight() { other } else { one }
             }
         };
         Ok(peer.clone())
@@ -131,11 +132,11 @@ impl Directory {
     }
 
     fn table(&self) -> RwLockReadGuard<'_, BTreeMap<Text, Served>> {
-        self.0.table.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.0.table)
     }
 
     fn change(&self, change: impl FnOnce(&mut BTreeMap<Text, Served>)) {
-        change(&mut self.0.table.write().unwrap_or_else(PoisonError::into_inner));
+        change(&mut write(&self.0.table));
         self.0.changed.send_replace(());
     }
 }

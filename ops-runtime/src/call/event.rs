@@ -20,11 +20,11 @@ mod json;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::model::clock::millis;
+use crate::model::clock::{millis, since_epoch};
 use crate::model::request_id::{Number, RequestId};
 use crate::run::context::deadline_after;
 use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text};
@@ -195,10 +195,6 @@ pub(crate) fn to_epoch(instant: Instant) -> u64 {
     millis(then).saturating_add(u64::from(!then.subsec_nanos().is_multiple_of(1_000_000)))
 }
 
-fn since_epoch() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
 /// A message: an event of a call, or a frame of the transport.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -259,16 +255,7 @@ impl Announcement {
 }
 
 /// How many bytes of a peer's text an error repeats.
-const WORDS: usize = 200;
-
-/// The beginning of a text.
-pub(crate) fn cut(mut text: String) -> String {
-    if text.len() > WORDS {
-        text.truncate(text.floor_char_boundary(WORDS));
-        text.push_str("..");
-    }
-    text
-}
+pub(crate) const WORDS: usize = 200;
 
 /// A malformed message, with what could be read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

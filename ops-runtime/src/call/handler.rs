@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::json;
 use tokio::sync::Notify;
@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use super::budget::{Budget, Limits, Share};
 use super::run_request::{Task, serve};
 use super::{CallEvent, CallRequest, Frame, Link, PeerAuth, Remote, RequestId, Unsent, WINDOW};
+use crate::model::lock::lock;
 use crate::run::fairness::in_turns;
 use crate::run::redact;
 use crate::run::schemas::published_input;
@@ -142,7 +143,7 @@ impl CallHandler {
         if self.shows_upstream {
             return specs;
         }
-        let mut made = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&self.announced);
         if made.len() > specs.len() * 2 {
             made.clear();
         }
@@ -294,7 +295,7 @@ impl fmt::Debug for Session {
 
 impl Peer {
     fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     fn start(self: &Arc<Self>, request: Box<CallRequest>) -> Result<(), Box<CallRequest>> {
@@ -440,7 +441,7 @@ impl Credits {
     }
 
     fn ahead(&self) -> MutexGuard<'_, Ahead> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ahead)
     }
 
     /// Notes that an item of so many bytes was sent.

@@ -31,7 +31,7 @@
 //! ```
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::directory::gone;
 use super::own_specs::Announced;
@@ -40,6 +40,7 @@ use super::{
     CallHandler, Directory, Frame, Link, PeerAuth, PendingRequests, Remote, Route, Session, Transport, TransportInfo,
     Unsent,
 };
+use crate::model::lock::lock;
 use crate::{CallError, SpecRef};
 
 /// Connects callers and workers of one process by channels in memory.
@@ -64,7 +65,7 @@ impl InProcess {
         let session = handler.session(auth, back.clone());
         let pending = PendingRequests::new(Arc::new(ToWorker(session.clone())));
         let _ = back.0.set(pending.downgrade());
-        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = lock(&self.workers);
         workers.retain(|worker| worker.upgrade().is_some());
         workers.push(pending.downgrade());
         drop(workers);
@@ -98,9 +99,9 @@ impl Transport for InProcess {
         self.directory.list()
     }
 
-    fn pending_count(&self) -> usize {
-        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        workers.iter().filter_map(WeakPending::upgrade).map(|pending| pending.pending_count()).sum()
+    fn in_flight(&self) -> usize {
+        let workers = lock(&self.workers);
+        workers.iter().filter_map(WeakPending::upgrade).map(|pending| pending.in_flight()).sum()
     }
 
     fn info(&self) -> TransportInfo {
@@ -123,7 +124,7 @@ pub struct InProcessWorker {
 impl InProcessWorker {
     /// Announces operations that were added to the registry or removed since.
     pub fn announce(&self) {
-        let mut announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut announced = lock(&self.announced);
         self.directory.announce(&self.pending, announced.change(self.handler.list()));
     }
 

@@ -101,8 +101,8 @@ pub use worker::NatsWorker;
 
 use self::caller::NatsCaller;
 use self::connection::Connection;
-use super::{CallHandler, PeerAuth, Remote, Route, Transport, TransportInfo};
-use crate::{BoxFuture, CallError, SpecRef};
+use super::{CallHandler, PeerAuth, Remote};
+use crate::{BoxFuture, CallError};
 
 /// A connection to a NATS server, with reconnecting.
 ///
@@ -111,6 +111,7 @@ use crate::{BoxFuture, CallError, SpecRef};
 pub struct Nats {
     connection: Arc<Connection>,
     auth: PeerAuth,
+    /// The one caller of the connection, shared by its remotes.
     caller: Arc<OnceCell<Arc<NatsCaller>>>,
 }
 
@@ -133,7 +134,7 @@ impl Nats {
     pub fn remote(&self) -> BoxFuture<'_, Result<Remote, CallError>> {
         Box::pin(async move {
             let start = async || NatsCaller::start(self.connection.clone()).await.map(Arc::new);
-            Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
+            Ok(Remote::new(self.caller.get_or_try_init(start).await?.clone()))
         })
     }
 
@@ -154,30 +155,5 @@ impl Nats {
 impl fmt::Debug for Nats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Nats").field("connected", &self.is_connected()).finish_non_exhaustive()
-    }
-}
-
-/// The one caller of a connection, shared by its remotes.
-struct Shared(Arc<NatsCaller>);
-
-impl Transport for Shared {
-    fn route(&self, operation: &str) -> Result<Route, CallError> {
-        self.0.route(operation)
-    }
-
-    fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.0.spec(operation)
-    }
-
-    fn list(&self) -> Vec<SpecRef> {
-        self.0.list()
-    }
-
-    fn pending_count(&self) -> usize {
-        self.0.pending_count()
-    }
-
-    fn info(&self) -> TransportInfo {
-        self.0.info()
     }
 }

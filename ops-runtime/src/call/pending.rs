@@ -256,7 +256,7 @@ impl PendingRequests {
     }
 
     /// Number of requests in flight.
-    pub fn pending_count(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.0.slots.count()
     }
 
@@ -369,7 +369,7 @@ impl PendingRequests {
 
 impl fmt::Debug for PendingRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingRequests").field("pending", &self.pending_count()).finish_non_exhaustive()
+        f.debug_struct("PendingRequests").field("pending", &self.in_flight()).finish_non_exhaustive()
     }
 }
 

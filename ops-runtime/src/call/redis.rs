@@ -36,8 +36,8 @@
 //!   started, and at every heartbeat (1 s, [`RedisConfig::with_heartbeat`]). A request that is in no stream and that no
 //!   worker has reported for 7.5 s, one and a half times `lost_after`, is lost. A worker that is stopped or dropped
 //!   reports that at once.
-//! - **Disconnected callers.** Responses survive if the caller is disconnected for up to 30 s
-//!   ([`RedisConfig::with_answers_survive`]): they wait in its stream, each arrives once and in order, and
+//! - **Disconnected callers.** Responses are kept if the caller is disconnected for up to 30 s
+//!   ([`RedisConfig::with_response_retention`]): they wait in its stream, each arrives once and in order, and
 //!   subscriptions go on. If the server cannot be reached for longer, the calls in flight fail with `ABORTED`. When a
 //!   caller's stream has expired, workers abort its requests.
 //! - **Loss of data.** A server that loses its data in a restart loses the waiting messages; their calls fail with
@@ -113,8 +113,8 @@ pub use worker::RedisWorker;
 
 use self::caller::RedisCaller;
 use self::server::Server;
-use super::{CallHandler, Remote, Route, Transport, TransportInfo};
-use crate::{BoxFuture, CallError, SpecRef};
+use super::{CallHandler, Remote};
+use crate::{BoxFuture, CallError};
 
 /// A Redis server. Connections are made when they are needed, and made again when they are lost.
 ///
@@ -123,6 +123,7 @@ use crate::{BoxFuture, CallError, SpecRef};
 pub struct Redis {
     server: Server,
     config: RedisConfig,
+    /// The one caller of the server, shared by its remotes.
     caller: Arc<OnceCell<Arc<RedisCaller>>>,
 }
 
@@ -148,7 +149,7 @@ impl Redis {
     pub fn remote(&self) -> BoxFuture<'_, Result<Remote, CallError>> {
         Box::pin(async move {
             let start = async || RedisCaller::start(&self.server, self.config.clone()).await.map(Arc::new);
-            Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
+            Ok(Remote::new(self.caller.get_or_try_init(start).await?.clone()))
         })
     }
 
@@ -164,31 +165,6 @@ impl Redis {
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redis").field("config", &self.config).finish_non_exhaustive()
-    }
-}
-
-/// The one caller of a server, shared by its remotes.
-struct Shared(Arc<RedisCaller>);
-
-impl Transport for Shared {
-    fn route(&self, operation: &str) -> Result<Route, CallError> {
-        self.0.route(operation)
-    }
-
-    fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.0.spec(operation)
-    }
-
-    fn list(&self) -> Vec<SpecRef> {
-        self.0.list()
-    }
-
-    fn pending_count(&self) -> usize {
-        self.0.pending_count()
-    }
-
-    fn info(&self) -> TransportInfo {
-        self.0.info()
     }
 }
 

@@ -26,7 +26,7 @@ use crate::run::pipeline::Invocation;
 use crate::run::registry::check_served;
 use crate::{
     Binding, CallError, CallOptions, Context, Endpoint, ErrorCode, Handler, Identity, OperationKind, OperationSpec,
-    OutputPolicy, Payload, PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
+    OutputPolicy, Payload, PayloadFuture, PayloadStream, Registration, Registry, RegistryError, SpecRef,
 };
 
 /// How many called operations are kept before withdrawn ones are removed.
@@ -110,8 +110,8 @@ impl Remote {
     }
 
     /// Number of requests in flight.
-    pub fn pending_count(&self) -> usize {
-        self.far.transport.pending_count()
+    pub fn in_flight(&self) -> usize {
+        self.far.transport.in_flight()
     }
 
     /// What the transport promises.
@@ -210,7 +210,7 @@ impl_caller!(Remote, Remote::invoke);
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("transport", &self.info()).field("pending", &self.pending_count()).finish()
+        f.debug_struct("Remote").field("transport", &self.info()).field("pending", &self.in_flight()).finish()
     }
 }
 
@@ -318,12 +318,7 @@ impl Far {
 }
 
 impl Endpoint for Far {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        input: serde_json::Value,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call(&self, spec: &OperationSpec, input: serde_json::Value, context: Context) -> PayloadFuture {
         self.call_payload(spec, Payload::Value(input), context)
     }
 
@@ -331,12 +326,7 @@ impl Endpoint for Far {
         InputForm::Either
     }
 
-    fn call_payload(
-        &self,
-        spec: &OperationSpec,
-        input: Payload,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call_payload(&self, spec: &OperationSpec, input: Payload, context: Context) -> PayloadFuture {
         // Regardless of the types of this program: the first item of a subscription is not its result.
         let allowed = self.check_kind(&spec.id, false).and_then(|()| refuse_key(spec, &context, ELSEWHERE));
         if let Err(error) = allowed {

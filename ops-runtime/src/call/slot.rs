@@ -6,6 +6,7 @@ use std::task::{Context as Task, Poll, Waker};
 
 use crate::call::budget::{Share, Written, written};
 use crate::call::{CallRequest, WINDOW_BYTES};
+use crate::model::lock::lock;
 use crate::{CallError, Payload, ResponseEnvelope, Text};
 
 /// A response to a call, or an item of a subscription.
@@ -121,7 +122,7 @@ impl Slot {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds an item, unless there are `limit` already, more bytes than the window allows, or no memory for the peer to

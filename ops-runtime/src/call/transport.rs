@@ -77,10 +77,33 @@ pub trait Transport: Send + Sync + 'static {
     fn list(&self) -> Vec<SpecRef>;
 
     /// Number of requests in flight.
-    fn pending_count(&self) -> usize;
+    fn in_flight(&self) -> usize;
 
     /// What the transport promises.
     fn info(&self) -> TransportInfo;
+}
+
+/// A transport that several remotes share.
+impl<T: Transport + ?Sized> Transport for Arc<T> {
+    fn route(&self, operation: &str) -> Result<Route, CallError> {
+        (**self).route(operation)
+    }
+
+    fn spec(&self, operation: &str) -> Option<SpecRef> {
+        (**self).spec(operation)
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        (**self).list()
+    }
+
+    fn in_flight(&self) -> usize {
+        (**self).in_flight()
+    }
+
+    fn info(&self) -> TransportInfo {
+        (**self).info()
+    }
 }
 
 /// The route of a request.
@@ -90,6 +113,15 @@ pub enum Route {
     To(PendingRequests),
     /// None yet: ask again when the future is ready.
     Wait(BoxFuture<'static, Result<(), CallError>>),
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::To(pending) => f.debug_tuple("To").field(pending).finish(),
+            Self::Wait(_) => f.debug_tuple("Wait").finish_non_exhaustive(),
+        }
+    }
 }
 
 /// One direction of a transport: sends frames to the other side, in order.
@@ -203,14 +235,14 @@ pub struct TransportInfo {
     pub name: &'static str,
     /// The largest message, in bytes, with everything around the input or the output. `None` if only memory limits it.
     pub max_message: Option<usize>,
-    /// How long a response survives if the caller cannot be reached; zero if a lost connection fails the call.
-    pub answers_survive: Duration,
+    /// How long a response is kept for a caller that cannot be reached; zero if a lost connection fails the call.
+    pub response_retention: Duration,
 }
 
 impl TransportInfo {
-    /// A transport with unlimited messages, whose responses do not survive a lost connection.
+    /// A transport with unlimited messages, whose responses are lost with the connection.
     pub fn new(name: &'static str) -> Self {
-        Self { name, max_message: None, answers_survive: Duration::ZERO }
+        Self { name, max_message: None, response_retention: Duration::ZERO }
     }
 
     /// Limits the size of a message.
@@ -220,10 +252,10 @@ impl TransportInfo {
         self
     }
 
-    /// Sets how long responses survive.
+    /// Sets how long a response is kept for a caller that cannot be reached.
     #[must_use]
-    pub fn with_answers_survive(mut self, time: Duration) -> Self {
-        self.answers_survive = time;
+    pub fn with_response_retention(mut self, time: Duration) -> Self {
+        self.response_retention = time;
         self
     }
 }

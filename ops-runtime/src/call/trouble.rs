@@ -1,8 +1,9 @@
 //! Why there is no connection, for the log and for the errors of calls that wait for one.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::directory::gone;
+use crate::model::lock::lock;
 use crate::{CallError, ErrorCode};
 
 /// Why the last attempt failed; nothing if it succeeded.
@@ -11,7 +12,7 @@ pub(super) struct Trouble(Mutex<Option<CallError>>);
 
 impl Trouble {
     fn last(&self) -> MutexGuard<'_, Option<CallError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Notes why an attempt has failed. A warning says `what` has failed and why, unless the attempt before has failed for

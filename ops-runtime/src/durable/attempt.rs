@@ -27,7 +27,7 @@ use crate::durable::scope::Scope;
 use crate::model::clock::millis;
 use crate::registry::{ProgressSink, ProgressStream};
 use crate::run::attempt::{Attempt, IdempotencyKey};
-use crate::run::pipeline::{Invocation, serve, with_all_violations};
+use crate::run::pipeline::{Invocation, serve};
 use crate::{
     CallError, CallOptions, Context, ErrorCode, OperationKind, OperationSpec, Payload, Progress, Registry, RetryPolicy,
 };
@@ -291,12 +291,7 @@ impl Attempted<'_> {
         let checked = (identity.is_some() || job.unknown) && !job.trusted;
         let context = Context::new(self.registry.clone(), options, identity);
         let call = Invocation { context, policy: self.registry.policy(), checked };
-        let answer = serve(call, &job.operation, Payload::Raw(job.input.clone())).await;
-        let envelope = answer.map_err(|error| match job.via {
-            None => with_all_violations(self.registry, &job.operation, &job.input, error),
-            // A task gives what the plain call would have given.
-            Some(_) => error,
-        })?;
+        let envelope = serve(call, &job.operation, Payload::Raw(job.input.clone())).await?;
         let text = to_raw_value(&envelope)
             .map_err(|error| CallError::execution(format!("the result can't be written as JSON: {error}")))?;
         let (size, limit) = (text.get().len(), self.engine().limits().max_result);

@@ -13,8 +13,8 @@
 mod state;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::{Notify, broadcast};
@@ -26,7 +26,8 @@ use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPa
 use crate::durable::id::JobId;
 use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::after;
-use crate::model::clock::millis;
+use crate::model::clock::{millis, since_epoch};
+use crate::model::lock::lock;
 use crate::registry::Progress;
 
 /// Number of closed jobs that are buffered for a slow worker.
@@ -61,19 +62,18 @@ struct Shared {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
 impl InMemory {
     /// An engine without jobs.
     pub fn new() -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let shared = Shared {
             state: Mutex::default(),
             more: Notify::new(),
             closed: broadcast::Sender::new(CLOSED),
-            made: (Instant::now(), millis(now)),
+            made: (Instant::now(), millis(since_epoch())),
         };
         Self { shared: Arc::new(shared), limits: EngineLimits::DEFAULT }
     }

@@ -84,7 +84,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -102,6 +102,7 @@ use crate::durable::JobId;
 use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, JobPage, Listed, QueueStats};
 use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::durable::retry::after;
+use crate::model::lock::lock;
 use crate::model::random::jitter;
 use crate::nats::unusable;
 use crate::registry::Progress;
@@ -144,7 +145,7 @@ impl JetStream {
 
     /// Responds to requests about a queue from now on.
     fn answer(&self, queue: &str) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = lock(&self.answers);
         if !answers.contains_key(queue) {
             let task = tokio::spawn(lists::answer(Arc::downgrade(&self.core), queue.to_owned()));
             answers.insert(queue.to_owned(), AbortOnDropHandle::new(task));
@@ -237,7 +238,7 @@ impl Engine for JetStream {
             let found = self.core.queue(queue).await?;
             self.answer(queue);
             let puller = {
-                let mut pullers = self.pullers.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut pullers = lock(&self.pullers);
                 let start = || Arc::new(Puller::start(&self.core, queue, &found.consumers));
                 pullers.entry(queue.to_owned()).or_insert_with(start).clone()
             };
@@ -247,7 +248,7 @@ impl Engine for JetStream {
 
     fn release<'a>(&'a self, queue: &'a str) -> EngineResult<'a, ()> {
         Box::pin(async move {
-            let puller = self.pullers.lock().unwrap_or_else(PoisonError::into_inner).get(queue).cloned();
+            let puller = lock(&self.pullers).get(queue).cloned();
             if let Some(puller) = puller {
                 puller.release(&self.core).await?;
             }

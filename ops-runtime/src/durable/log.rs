@@ -7,12 +7,13 @@
 mod tests;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tracing::field::{DisplayValue, display};
 
 use crate::durable::id::JobId;
 use crate::durable::record::{Ended, FailedAttempt, JobRecord, Outcome, Tries};
+use crate::model::lock::lock;
 use crate::model::text::readable;
 use crate::{CallError, ErrorCode};
 
@@ -72,7 +73,7 @@ impl Unknown {
     /// Logs that a job is left to other workers: once for each operation, unless there were too many.
     #[cold]
     pub(super) fn left(&self, job: &JobRecord) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         if known.len() >= MANY || known.contains(&job.operation) {
             return;
         }

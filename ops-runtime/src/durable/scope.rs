@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,7 @@ use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
 use crate::durable::lease::Lease;
 use crate::durable::record::JobRecord;
+use crate::model::lock::lock;
 use crate::model::request_id::Number;
 use crate::{CallError, Context, ErrorCode};
 
@@ -159,19 +160,19 @@ impl Scope {
     }
 
     fn names(&self) -> MutexGuard<'_, HashMap<(Step, String), Use>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.names)
     }
 
     /// The steps that the job waits for.
     pub(super) fn steps(&self) -> Vec<JobId> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.steps).clone()
     }
 
     /// Releases the job's place while it waits for a step. `None` if the worker has too many waiting jobs, or stops:
     /// then the job is given back.
     pub(super) fn wait_for(self: &Arc<Self>, step: &JobId) -> Option<Waiting> {
         let is_full = self.gate.waiting.fetch_add(1, Ordering::AcqRel) >= self.gate.max_waiting;
-        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = lock(&self.steps);
         steps.push(step.clone());
         // Of concurrent steps, the first releases the place and the last takes it again.
         if steps.len() == 1 {
@@ -235,7 +236,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let Scope { gate, steps, .. } = &*self.scope;
         gate.waiting.fetch_sub(1, Ordering::AcqRel);
-        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = lock(steps);
         if let Some(at) = steps.iter().position(|step| *step == self.step) {
             steps.swap_remove(at);
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -19,6 +19,7 @@ use crate::durable::lease::Lease;
 use crate::durable::log::Unknown;
 use crate::durable::schedule;
 use crate::durable::scope::{Gate, Scope};
+use crate::model::lock::lock;
 
 /// How long an engine is asked for jobs at a time. A worker that stops waits for it, so that no job is lost in between.
 const PULL: Duration = Duration::from_secs(1);
@@ -295,7 +296,7 @@ impl Puller {
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<(JobId, u64), Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     /// Has the leases of long jobs extended, until the last job has ended.

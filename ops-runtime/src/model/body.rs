@@ -18,6 +18,8 @@ mod base64;
 pub(crate) mod handover;
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) mod measured;
+#[cfg(any(feature = "http", feature = "http-server", feature = "mcp-server"))]
+pub(crate) mod pieces;
 #[cfg(feature = "registry")]
 mod read;
 

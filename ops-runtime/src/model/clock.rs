@@ -1,6 +1,6 @@
 //! The time of day, for timestamps, the processor time of a thread, and durations as numbers.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch; a clock before it counts as 0.
 ///
@@ -17,9 +17,14 @@ pub(super) fn now() -> u64 {
 #[cfg(not(all(feature = "registry", any(target_os = "android", target_os = "linux"))))]
 #[inline]
 pub(super) fn now() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = since_epoch();
     // Not `as_millis`, whose 128 bits would slow down every call.
     now.as_secs().saturating_mul(1000).saturating_add(u64::from(now.subsec_millis()))
+}
+
+/// The time since the Unix epoch, by the exact clock; a clock before it counts as 0.
+pub(crate) fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The time for which this thread has computed: it stands still while others have the processor.
@@ -43,8 +48,6 @@ pub(crate) const fn millis(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{SystemTime, UNIX_EPOCH};
-
     use super::*;
 
     #[test]

@@ -138,7 +138,7 @@ impl ResponseMeta {
     }
 
     /// True if the response may have had a body of any content type, and not JSON alone.
-    #[allow(dead_code, reason = "only servers of tasks ask for it")]
+    #[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only the pipeline asks"))]
     pub(crate) fn has_content_type(&self) -> bool {
         matches!(self, Self::Http(_))
     }

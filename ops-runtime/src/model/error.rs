@@ -33,6 +33,8 @@ mod hidden;
 mod json;
 mod response;
 mod status;
+#[cfg(feature = "registry")]
+mod violations;
 mod words;
 
 use std::borrow::Cow;
@@ -45,6 +47,8 @@ use crate::model::text::readable;
 use crate::{McpMeta, Text};
 
 pub use response::{DeclaredError, DeclaresErrors, ErrorResponse};
+#[cfg(feature = "registry")]
+pub(crate) use violations::violation;
 
 /// The maximum number of characters of an operation's id in an error.
 const MAX_ID: usize = 200;
@@ -147,6 +151,9 @@ struct Inner {
     operation: Option<Text>,
     /// True for a failure of the connection. Not part of the JSON.
     transient: bool,
+    /// True if the request may have been carried out, and a repetition might do it again. Not part of the JSON, so it holds
+    /// in the process of the client only.
+    uncertain: bool,
     /// True for an error response that the handler itself answers with. Not part of the JSON.
     own: bool,
 }
@@ -161,6 +168,7 @@ impl CallError {
             mcp: None,
             operation: None,
             transient: false,
+            uncertain: false,
             own: false,
         }))
     }
@@ -332,9 +340,11 @@ impl From<Box<dyn Error + Send + Sync>> for CallError {
     }
 }
 
+/// A `CallError` in the error, as a [`Body`](crate::Body) has it that was received, comes out as it went in; any other as by
+/// [`CallError::from_error`].
 impl From<std::io::Error> for CallError {
     fn from(error: std::io::Error) -> Self {
-        Self::from_error(error)
+        error.downcast::<Self>().unwrap_or_else(Self::from_error)
     }
 }
 

@@ -4,6 +4,18 @@
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 
+/// JSON.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const JSON: &str = "application/json";
+
+/// A stream of server-sent events.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const EVENTS: &str = "text/event-stream";
+
+/// A stream of JSON texts, one in a line.
+#[cfg(feature = "http-server")]
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
 /// Bytes of any kind.
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) const OCTETS: &str = "application/octet-stream";

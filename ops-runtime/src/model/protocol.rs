@@ -9,11 +9,11 @@ use std::cell::OnceCell;
 use serde_json::{Map, Value};
 
 use crate::model::binding::{Expected, foreign_type};
-use crate::model::media::Media;
+use crate::model::media::{Media, essence};
 use crate::model::secrets::Kept;
 use crate::{
-    Binding, CallError, ContentBlock, ErrorCode, HttpMeta, HttpResponse, McpMeta, McpOutput, OperationKind,
-    OperationSpec, ResponseMeta, StatusRange,
+    Binding, CallError, ContentBlock, ErrorCode, HttpBinding, HttpMeta, HttpResponse, McpMeta, McpOutput,
+    OperationKind, OperationSpec, ResponseMeta, StatusRange,
 };
 use crate::{pointer, record};
 
@@ -176,7 +176,37 @@ impl OperationSpec {
             _ if is_bytes => Expected::Bytes,
             _ => Expected::Value,
         };
+        if expected == Expected::Bytes
+            && let Some(differs) = self.other_than_bytes(binding, meta)
+        {
+            return Some(differs);
+        }
         foreign_type(&binding.responses, meta.status_code, &meta.content_type, expected)
+    }
+
+    /// The content type that the output has, and that of an answer, if the document describes both, and only the latter is
+    /// bytes: in base64 these would look like a text of the output.
+    fn other_than_bytes(&self, binding: &HttpBinding, meta: &HttpMeta) -> Option<(String, String)> {
+        let is_bytes = |response: &HttpResponse| {
+            let kind = response.content_type.as_deref().map(Media::of);
+            matches!(kind, Some(Media::Bytes | Media::Multipart))
+        };
+        let came = essence(&meta.content_type);
+        let answer = binding.response(meta.status_code, &came)?;
+        let is_described = answer.content_type.as_deref().is_some_and(|described| essence(described) == came);
+        if !is_described || !is_bytes(answer) || answer.variant.is_some() || self.output.is_any() {
+            return None;
+        }
+        // The reader of documents puts the type of the output first.
+        let mut alike = binding.responses.iter().filter(|response| response.status == answer.status);
+        let (first, described) = alike.find_map(|response| {
+            let described = response.content_type.as_deref().filter(|described| !Media::of(described).is_stream())?;
+            Some((response, described))
+        })?;
+        // JSON may be described as bytes, too: then the answer is read as bytes, whatever its type is.
+        let is_by_schema = || self.output.to_value().is_ok_and(|output| self.has_schema_of_bytes(first, &output));
+        let is_open = is_bytes(first) || described.contains('*') || is_by_schema();
+        (!is_open).then(|| (described.to_owned(), came))
     }
 
     /// True if bytes are described for an answer, which are held in base64 as a value.
@@ -199,15 +229,19 @@ impl OperationSpec {
                 return false;
             }
             let output: &Option<Cow<'_, Value>> = output.get_or_init(|| self.output.to_value().ok());
-            let Some(output) = output.as_deref() else { return false };
-            let schema = match response.variant {
-                Some(at) => ["oneOf", "anyOf"].iter().find_map(|key| output.get(*key)?.get(usize::from(at))),
-                None => Some(output),
-            };
-            let mut left = VISITED;
-            schema.is_some_and(|schema| self.is_of_bytes(schema, &mut left))
+            output.as_deref().is_some_and(|output| self.has_schema_of_bytes(response, output))
         };
         responses.into_iter().map(of_response).collect()
+    }
+
+    /// True if the schema that a response has in the output is that of bytes, whatever its content type is.
+    fn has_schema_of_bytes(&self, response: &HttpResponse, output: &Value) -> bool {
+        let schema = match response.variant {
+            Some(at) => ["oneOf", "anyOf"].iter().find_map(|key| output.get(*key)?.get(usize::from(at))),
+            None => Some(output),
+        };
+        let mut left = VISITED;
+        schema.is_some_and(|schema| self.is_of_bytes(schema, &mut left))
     }
 
     /// True if a schema is that of bytes, by itself or by a schema that it refers to.
@@ -302,6 +336,12 @@ fn leaves_open(response: &HttpResponse) -> bool {
     let may_succeed = response.status.is_success() || response.status == StatusRange::Default;
     let is_open = kind.contains('*') || kind.trim().is_empty();
     may_succeed && (is_open || matches!(Media::of(kind), Media::Text | Media::Other))
+}
+
+/// The error of a call whose tool says that it failed, for callers that get its data.
+#[cfg(any(feature = "gateway", feature = "program"))]
+pub(crate) fn tool_failed() -> CallError {
+    CallError::new(ErrorCode::ToolError, "the tool says that it failed")
 }
 
 fn tool_error(meta: McpMeta) -> CallError {

@@ -1,7 +1,7 @@
 //! Numbers and keys that cannot be guessed, from the system's generator; and random delays.
 
 use std::hash::{BuildHasher, RandomState};
-#[cfg(any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
+#[cfg(any(feature = "http", feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
 use std::time::Duration;
 
 use super::hex::hex;
@@ -43,10 +43,17 @@ pub(crate) fn unique() -> u64 {
 }
 
 /// A random delay between half of this one and all of it, so that callers that failed together do not return together.
-#[cfg(any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
+#[cfg(any(feature = "http", feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
 pub(crate) fn jitter(delay: Duration) -> Duration {
     let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
     delay / 2 + delay / 1024 * share
+}
+
+/// The delay before the next attempt to connect to a broker: short at first, then longer, and partly random.
+#[cfg(any(feature = "jetstream", feature = "nats", feature = "redis"))]
+pub(crate) fn reconnect(attempts: usize) -> Duration {
+    let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(6));
+    jitter(Duration::from_millis(50) * doubled)
 }
 
 #[cfg(test)]
@@ -59,7 +66,7 @@ mod tests {
         assert!(one != other && one.len() == 32 && one.bytes().all(|byte| byte.is_ascii_hexdigit()), "{one} {other}");
     }
 
-    #[cfg(any(feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
+    #[cfg(any(feature = "http", feature = "jetstream", feature = "nats", feature = "redis", feature = "websocket"))]
     #[test]
     fn delays_are_between_half_and_all() {
         for delay in [Duration::ZERO, Duration::from_nanos(3), Duration::from_secs(8), Duration::MAX] {

@@ -36,7 +36,7 @@ enum Repr {
     Text(Text),
     Make(fn() -> Value),
     /// The schema of a Rust type, whose title is the type's name.
-    #[allow(dead_code, reason = "only macros make it")]
+    #[cfg_attr(not(all(feature = "macros", feature = "registry")), allow(dead_code, reason = "only macros make it"))]
     Type(fn() -> Value),
     Json(Arc<Value>),
     /// A value that is kept as its text: see [`Schema::compacted`].

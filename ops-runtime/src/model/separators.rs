@@ -2,6 +2,14 @@
 
 use memchr::{memchr, memchr2};
 
+/// Memory of a JSON value beside its text while it is read, in bytes.
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) const NODE: usize = 256;
+
+/// Number of values of a request that are not counted: counting a small request costs more than it is worth.
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) const SMALL: usize = 64;
+
 /// How many commas, colons and opening brackets a JSON text has outside of its strings: a parser makes no more values and
 /// members of it than that, and one.
 pub(crate) fn separators(mut json: &[u8]) -> usize {

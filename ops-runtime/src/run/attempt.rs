@@ -2,6 +2,10 @@
 
 use crate::{CallError, Context, ErrorCode, OperationSpec};
 
+/// The header of a request's idempotency key, by the IETF's draft.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
 /// The number of the attempt, for the call and the calls that its handler makes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt(pub(crate) u32);

@@ -66,10 +66,11 @@ impl CallOptions {
         self
     }
 
-    /// Sets the timeout, from now.
+    /// Sets the timeout, from now. One that is longer than a hundred years is that long: it is the call's own all the same, and
+    /// takes the place of a client's.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        let deadline = deadline_after(timeout);
+        let deadline = deadline_after(timeout.min(LONGEST));
         Self { deadline, ..self }
     }
 
@@ -145,6 +146,9 @@ impl CallOptions {
     }
 }
 
+/// The longest timeout of a call, a hundred years: an instant after it can be represented everywhere.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// The instant after that time; `None` if it is too far away to be represented.
 pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
@@ -185,8 +189,8 @@ impl CancelToken {
 
     /// Cancels when the future ends, such as a signal to the process or another library's token.
     ///
-    /// The future runs in a task, which ends with it or when the handle is cancelled. If it may outlive many calls, make one
-    /// handle, and give each call a clone: a handle for each call would leave a task behind for each.
+    /// The future runs in a task, which ends with it or when the token is cancelled. If it may outlive many calls, make one
+    /// token, and give each call a clone: a token for each call would leave a task behind for each.
     ///
     /// ```
     /// use ops_runtime::registry::CancelToken;

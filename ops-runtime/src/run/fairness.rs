@@ -17,7 +17,10 @@
 //! already. They and new ones take turns only while one has a far larger load than another, or some have a small load.
 //! A peer with many requests at once has a queue of its own, so the order of the runtime is not fair.
 
-#![allow(dead_code, unused_imports, reason = "each server uses its part")]
+#![cfg_attr(
+    not(all(feature = "http-server", feature = "mcp-server", feature = "websocket")),
+    allow(dead_code, unused_imports, reason = "each server uses its part")
+)]
 
 mod cost;
 mod turns;
@@ -25,12 +28,13 @@ mod turns;
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::model::clock::millis;
+use crate::model::lock::lock;
 
 pub(crate) use self::cost::Cost;
 pub(crate) use self::turns::{Turns, in_turns};
@@ -129,7 +133,7 @@ impl Pace {
 
     /// A number for a peer.
     fn peer(&self) -> u64 {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = lock(&self.busy);
         busy.next += 1;
         busy.next
     }
@@ -196,7 +200,7 @@ impl Pace {
     /// True if there are too many large loads, and a share is far smaller than each of them.
     fn is_little(&self, share: u32) -> bool {
         let now = Instant::now();
-        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let busy = lock(&self.busy);
         let mut least = busy.peers.values().filter(|asked| asked.until > now).map(|asked| asked.least);
         busy.peers.len() > self.processors && least.all(|least| least / LESS >= share)
     }
@@ -205,7 +209,7 @@ impl Pace {
     /// waited for its turn, since one that waits long is seldom counted. True if large loads have to take turns.
     fn crowds(&self, peer: u64, before: u32, share: u32, waited: Duration) -> bool {
         let now = Instant::now();
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = lock(&self.busy);
         if now.duration_since(busy.swept) >= LATELY / 10 {
             busy.peers.retain(|_, asked| asked.until > now);
             busy.swept = now;

@@ -17,6 +17,7 @@
 //! ```
 
 use std::any::{Any, TypeId, type_name};
+use std::fmt;
 use std::future::{Future, ready};
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use serde_json::Value;
 use crate::model::body::handover::Bodies;
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::input;
-use crate::run::payload::{Payload, PayloadStream, Reply};
+use crate::run::payload::{Payload, PayloadFuture, PayloadStream, Reply};
 use crate::{Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, SpecRef, Subscribe};
 
 /// The code of an operation that the server does not implement.
@@ -54,12 +55,7 @@ pub enum InputForm {
 /// Dropping a future or stream must stop its work. Methods that an endpoint does not implement refuse the call.
 pub trait Endpoint: Send + Sync + 'static {
     /// Runs a query or a mutation.
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        input: Value,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call(&self, spec: &OperationSpec, input: Value, context: Context) -> PayloadFuture {
         let _ = (input, context);
         let message = format!("`{}` is a subscription: use `subscribe` or `stream`", spec.id);
         Box::pin(ready(Err(CallError::execution(message))))
@@ -106,12 +102,7 @@ pub trait Endpoint: Send + Sync + 'static {
 
     /// Runs a query or a mutation whose input is a JSON value or JSON text.
     #[doc(hidden)]
-    fn call_payload(
-        &self,
-        spec: &OperationSpec,
-        input: Payload,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call_payload(&self, spec: &OperationSpec, input: Payload, context: Context) -> PayloadFuture {
         match input::value(spec, input) {
             Ok(input) => self.call(spec, input, context),
             Err(error) => Box::pin(ready(Err(error))),
@@ -120,12 +111,7 @@ pub trait Endpoint: Send + Sync + 'static {
 
     /// Like [`call_payload`](Self::call_payload), for a caller that passes a result on as text, if it is text.
     #[doc(hidden)]
-    fn call_text(
-        &self,
-        spec: &OperationSpec,
-        input: Payload,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call_text(&self, spec: &OperationSpec, input: Payload, context: Context) -> PayloadFuture {
         self.call_payload(spec, input, context)
     }
 
@@ -244,6 +230,12 @@ impl Handler {
     }
 }
 
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handler").field("operation", &self.operation.map(|own| &own.spec.id)).finish_non_exhaustive()
+    }
+}
+
 /// An operation with its handler, ready to be registered.
 #[derive(Clone)]
 #[must_use = "a registration does nothing until it is given to `Registry::register`"]
@@ -309,6 +301,12 @@ impl Registration {
     }
 }
 
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").field("operation", &self.spec.id).finish_non_exhaustive()
+    }
+}
+
 /// Types that can be registered: the type that `#[operation]` makes from a function, or a [`Registration`].
 ///
 /// It is implemented for all types that convert into a [`Registration`] by `Into`.
@@ -339,12 +337,7 @@ struct DynamicCall(Run<Value, Value>);
 struct DynamicStream(Run<Value, BoxStream<'static, Result<Value, CallError>>>);
 
 impl Endpoint for DynamicCall {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        input: Value,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call(&self, spec: &OperationSpec, input: Value, context: Context) -> PayloadFuture {
         let (future, id) = ((self.0)(input, context), spec.id.clone());
         Box::pin(async move { Ok(detect(future.await?, id)) })
     }

@@ -5,8 +5,8 @@ use http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 
 /// The hosts of a server, and the origins of the pages that may send requests.
 ///
-/// The rules are those of the MCP server over HTTP: `Host` has to be one of the hosts. `Origin`, if a browser sends it,
-/// has to be a page of one of them or one of the origins. A server that has any host accepts requests of its own pages:
+/// `Host` has to be one of the hosts. `Origin`, if a browser sends it, has to be a page of one of them or one of the
+/// origins. A server that has any host accepts requests of its own pages:
 /// those that the browser marks as such (`Sec-Fetch-Site`), or whose origin is the host that the request names.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
@@ -24,7 +24,7 @@ const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// The names of the local host for a server at a loopback address, which may be another one, such as `127.0.1.1`: no
 /// name of a foreign host stands for an address.
 #[cfg(feature = "http-server")]
-pub(crate) fn local_hosts(address: std::net::IpAddr) -> Vec<String> {
+pub fn local_hosts(address: std::net::IpAddr) -> Vec<String> {
     let own = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
     LOCAL.map(str::to_owned).into_iter().chain([own]).collect()
 }
@@ -64,6 +64,18 @@ impl Door {
             named(&host)
         };
         self.hosts = Some(hosts.into_iter().map(named).collect());
+    }
+
+    /// Accepts any host.
+    #[cfg(feature = "mcp-server")]
+    pub(crate) fn set_any_host(&mut self) {
+        self.hosts = None;
+    }
+
+    /// True if any host is accepted.
+    #[cfg(feature = "mcp-server")]
+    pub(crate) fn has_any_host(&self) -> bool {
+        self.hosts.is_none()
     }
 
     /// Allows pages of another origin, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
@@ -108,8 +120,10 @@ impl Door {
             // HTTP/2 has it in the URI.
             None => named(uri.authority().ok_or(StatusCode::BAD_REQUEST)?.as_str()),
         };
+        // Clients leave out the default port of a scheme.
+        let is_at = |port: u16, at: Option<u16>| at.map_or(is_default(port), |at| at == port);
         let is_ours = |(name, port): &(String, Option<u16>), of: &str, at: Option<u16>| {
-            name == of && (port.is_none() || *port == at)
+            name == of && port.is_none_or(|port| is_at(port, at))
         };
         if self.hosts.as_ref().is_some_and(|hosts| !hosts.iter().any(|ours| is_ours(ours, &host.0, host.1))) {
             tracing::warn!("a request for another host is refused (`with_hosts`)");
@@ -171,6 +185,11 @@ fn page(origin: &str) -> Option<Page> {
     let authority = uri.authority()?;
     let port = authority.port_u16().or(port_of(&scheme));
     Some(Page { scheme, host: authority.host().trim_matches(['[', ']']).to_ascii_lowercase(), port })
+}
+
+/// True for the default port of a scheme.
+fn is_default(port: u16) -> bool {
+    matches!(port, 80 | 443)
 }
 
 /// The default port of a scheme.
@@ -286,11 +305,18 @@ mod tests {
     #[test]
     fn others_by_name() {
         let mut door = Door::default();
-        door.set_hosts(["api.example.com", "api.example.com:8443", "b.example:1"].map(str::to_owned));
+        let hosts = ["api.example.com", "api.example.com:8443", "b.example:1", "c.example:443", "d.example:80"];
+        door.set_hosts(hosts.map(str::to_owned));
         door.add_origin("https://app.example.com");
         door.add_origin("http://dev.example.com:*");
         assert!(check(&door, "api.example.com:8443", None) && !check(&door, "localhost", None));
         assert!(check(&door, "b.example:1", None) && !check(&door, "b.example:2", None));
+        // A default port may be left out.
+        for host in ["c.example", "d.example"] {
+            assert!(check(&door, host, None) && !check(&door, &format!("{host}:8080"), None), "{host}");
+        }
+        assert!(check(&door, "c.example:443", None) && check(&door, "c.example", Some("https://c.example")));
+        assert!(!check(&door, "b.example", None) && !check(&door, "c.example", Some("https://c.example:444")));
         let page = |origin| check(&door, "api.example.com", Some(origin));
         assert!(
             page("https://app.example.com") && page("https://app.example.com:443") && page("https://api.example.com")

@@ -23,19 +23,19 @@
 
 use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::body::handover;
+use crate::model::error::violation;
 use crate::normalise::integer;
 use crate::record::{self, DecodeError};
 use crate::run::payload::{Payload, to_value};
-use crate::{CallError, ErrorCode, OperationSpec};
+use crate::{CallError, OperationSpec};
 
 /// The error of an input that does not match the operation's type.
 pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
-    let violation = json!({ "pointer": error.pointer, "message": error.message });
-    CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
-        .with_details(json!({ "violations": [violation] }))
+    let message = format!("the input of `{}` is invalid: {error}", spec.id);
+    CallError::invalid(message, vec![violation(&error.pointer, &error.message)])
 }
 
 /// The error of a typed input that cannot be written as JSON; it has the place of a number that JSON cannot represent.

@@ -24,6 +24,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
 use self::head::{Requests, Sending, Watch};
+use crate::run::accept::accept;
 use crate::run::fairness::{Cost, Pace, Turns};
 
 /// How long dropping unfinished requests may take.
@@ -74,19 +75,10 @@ where
     let graceful = cancel.child_token();
     let _ended = graceful.clone().drop_guard();
     let ends = Ends { graceful, over };
-    let accept = async {
+    let accepting = async {
         loop {
             let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) if may_pass(&error) => {
-                    tracing::warn!(%error, "a connection cannot be accepted");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let _ = stream.set_nodelay(true);
+            let stream = accept(&listener).await?;
             let (ends, cost, requests, answer) = (ends.clone(), Cost::new(&pace), watch.connection(), answer.clone());
             let watch = watch.clone();
             tokio::spawn(async move {
@@ -97,7 +89,7 @@ where
             });
         }
     };
-    let ended = cancel.run_until_cancelled(accept).await.unwrap_or(Ok(()));
+    let ended = cancel.run_until_cancelled(accepting).await.unwrap_or(Ok(()));
     drop(listener);
     if !limits.shutdown_timeout.is_zero() && ended.is_ok() {
         wait_for_all(&room, most, limits.shutdown_timeout, &ends.over).await;
@@ -178,16 +170,6 @@ async fn wait_for_all(room: &Semaphore, permits: usize, limit: Duration, over: &
     }
 }
 
-/// The errors that mean that the listener itself is broken: `EBADF`, `EFAULT`, `EINVAL` and `ENOTSOCK`, with the
-/// numbers of Linux, BSD and Windows.
-const OF_LISTENER: [i32; 9] = [9, 14, 22, 38, 88, 10_009, 10_014, 10_022, 10_038];
-
-/// True if later connections may be accepted: all other errors concern one connection, such as one that a firewall
-/// refuses, or a shortage of resources, such as files and buffers.
-fn may_pass(error: &io::Error) -> bool {
-    error.raw_os_error().is_some_and(|code| !OF_LISTENER.contains(&code))
-}
-
 /// A connection that ends when its client reads nothing for too long.
 struct Patient {
     stream: TcpStream,
@@ -258,21 +240,6 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
-
-    #[test]
-    fn only_errors_of_the_listener_end_it() {
-        // EPERM, EINTR, ENOMEM, ENFILE, EMFILE, EPROTO, ECONNABORTED, ENOBUFS, EHOSTUNREACH, ENETDOWN.
-        for code in [1, 4, 12, 23, 24, 71, 103, 105, 113, 100] {
-            let error = io::Error::from_raw_os_error(code);
-            assert!(may_pass(&error), "{error}");
-        }
-        for code in [9, 14, 22, 88] {
-            let error = io::Error::from_raw_os_error(code);
-            assert!(!may_pass(&error), "{error}");
-        }
-        // Not of the system: the runtime is at its end.
-        assert!(!may_pass(&io::Error::other("no runtime")));
-    }
 
     /// Sends the head of a request, and reads a response with the body `answer`.
     async fn exchange(stream: &mut TcpStream) {

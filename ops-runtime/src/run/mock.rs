@@ -35,7 +35,7 @@ mod recorder;
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
 use futures_util::{StreamExt, stream};
@@ -43,6 +43,7 @@ use serde_core::Serialize;
 use serde_json::{Map, Value};
 
 use self::line::{Answer, Outcome};
+use crate::model::lock::lock;
 use crate::run::caller::{Target, impl_caller};
 use crate::run::pipeline::{self, Invocation};
 use crate::{
@@ -138,7 +139,7 @@ impl MockCaller {
         let answers: VecDeque<_> = answers.into_iter().collect();
         let (count, answers) = (answers.len(), Mutex::new(answers));
         self.on_reply::<Op>(move |_, _| {
-            let next = answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let next = lock(&answers).pop_front();
             let none = || format!("the mock was told {count} answers to `{}`, and gave them all", Op::SPEC.id);
             next.unwrap_or_else(|| Err(CallError::execution(none()))).map(Reply::Value)
         })
@@ -367,7 +368,7 @@ impl MockCaller {
 
     /// The calls so far, in the order in which they completed.
     pub fn calls(&self) -> Vec<MockCall> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.calls).clone()
     }
 
     /// The inputs of the calls of one operation so far.
@@ -421,7 +422,7 @@ fn record(calls: &Mutex<Vec<MockCall>>, id: &str, input: &impl Serialize, contex
     let metadata = context.metadata().cloned().unwrap_or_default();
     let (input, identity) = (line::input_of(input)?, context.identity().cloned());
     let call = MockCall { id: id.to_owned(), input, metadata, identity };
-    calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    lock(calls).push(call);
     Ok(())
 }
 

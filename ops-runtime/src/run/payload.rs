@@ -14,7 +14,7 @@ use serde_core::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::futures::BoxStream;
+use crate::model::futures::{BoxFuture, BoxStream};
 use crate::record::Finite;
 use crate::{Body, CallError, ResponseEnvelope};
 
@@ -68,6 +68,9 @@ impl PartialEq for Payload {
         }
     }
 }
+
+/// The result of a call before it is read into a type.
+pub type PayloadFuture = BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
 /// The items of a subscription before they are read into a type.
 pub type PayloadStream = BoxStream<'static, Result<ResponseEnvelope<Payload>, CallError>>;

@@ -12,6 +12,7 @@ mod output;
 mod typed;
 
 use std::any::{Any, TypeId};
+use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -32,11 +33,10 @@ use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::ending::Ending;
 use crate::run::handler::{Endpoint, Erased, InputForm, Typed};
 use crate::run::input;
-use crate::run::payload::{Payload, PayloadStream, to_text, to_value};
+use crate::run::payload::{Payload, PayloadFuture, PayloadStream, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
-    Body, Call, CallError, Context, ErrorCode, Handler, Operation, OperationSpec, OutputPolicy, Registry,
-    ResponseEnvelope, Subscribe,
+    Body, Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, ResponseEnvelope, Subscribe,
 };
 #[cfg(feature = "webhooks")]
 use crate::{SpecRef, run::schemas::DefinitionCache};
@@ -47,11 +47,15 @@ use invocation::strict;
 use local::{Answer, TypedCall, TypedStream, wrap};
 
 pub use by_id::CallFuture;
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) use by_id::answer_stream;
 pub(crate) use by_id::{call, check_input, stream};
 pub(crate) use guard::{Guard, Limits, StreamGuard};
 #[cfg(feature = "http")]
 pub(crate) use invocation::refused;
 pub(crate) use invocation::{Invocation, Origin, not_found};
+#[cfg(feature = "http")]
+pub(crate) use misfit::misplaced;
 
 /// Reads what another program sent as the output of an operation, under the policy.
 #[cfg(feature = "webhooks")]
@@ -108,6 +112,12 @@ fn ended<T>(ending: Option<Ending>, checked: Result<T, CallError>) -> Result<T, 
 // Boxed, with the handler's own future and its limits: one allocation, and nothing to move.
 #[must_use = "a call ends when its future is dropped"]
 pub struct Execution<Op: Operation>(Answer<Op>);
+
+impl<Op: Operation> fmt::Debug for Execution<Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Execution").field("operation", &Op::SPEC.id).finish_non_exhaustive()
+    }
+}
 
 impl<Op: Operation> Future for Execution<Op> {
     type Output = Result<ResponseEnvelope<Op::Output>, CallError>;
@@ -279,29 +289,11 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     ended(ending, if checked { Ok(envelope) } else { output::passed_on(&entry, policy, envelope) })
 }
 
-/// The error of a call of [`serve`] with everything that is wrong with its input: a type is read up to the first fault.
-#[allow(dead_code, reason = "only workers that run jobs ask for it")]
-#[cold]
-pub(crate) fn with_all_violations(registry: &Registry, id: &str, input: &RawValue, error: CallError) -> CallError {
-    let is_own = error.operation().is_none_or(|failed| failed == id);
-    if !is_own || *error.code() != ErrorCode::ValidationError || error.details().get("violations").is_none() {
-        return error;
-    }
-    let Some(entry) = registry.table().get(id).cloned() else { return error };
-    let context = Context::plain(registry.clone());
-    let read = input::value(&entry.spec, Payload::Raw(input.to_owned()));
-    match read.and_then(|input| entry.check_input(&input, &context)) {
-        Err(all) => all.with_operation(id.to_owned()),
-        // The operation itself has found something else.
-        Ok(()) => error,
-    }
-}
-
 /// Runs a query or a mutation for a remote caller that knows the output's schema and relies on it.
 ///
 /// Like [`serve`], but results of other processes are checked, too, and types that were generated from a document do
 /// not stand for its schemas, since they accept more.
-#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
+#[cfg_attr(not(feature = "mcp-server"), allow(dead_code, reason = "only an MCP server asks for it"))]
 pub(crate) async fn answer(
     call: Invocation,
     entry: &Arc<Entry>,
@@ -315,7 +307,7 @@ pub(crate) async fn answer(
 }
 
 /// Like [`answer`], for a server that sends text and bytes: what needs no check is not parsed.
-#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
+#[cfg_attr(not(feature = "http-server"), allow(dead_code, reason = "only an HTTP server asks for it"))]
 // The call is started at once, and not by an async fn, whose future would hold the call and the input twice.
 pub(crate) fn answer_text(
     call: Invocation,
@@ -336,7 +328,10 @@ pub(crate) fn answer_text(
 /// Checks the stored result of a job as [`answer`] checks that of a call.
 ///
 /// A job runs by [`serve`], perhaps in another version of the program, and its result is stored as it is given there.
-#[allow(dead_code, reason = "only servers of tasks ask for it")]
+#[cfg_attr(
+    not(all(feature = "durable", feature = "mcp-server")),
+    allow(dead_code, reason = "only servers of tasks ask for it")
+)]
 pub(crate) fn stored(
     entry: &Entry,
     policy: OutputPolicy,
@@ -359,7 +354,6 @@ pub(crate) fn is_as_stored(entry: &Entry, policy: OutputPolicy) -> bool {
 }
 
 /// True if [`answer_text`] reads the operation's own type from text, without checking the input's schema.
-#[allow(dead_code, reason = "only servers of text ask for it")]
 pub(crate) fn reads_text(entry: &Entry) -> bool {
     let form = entry.handler.as_ref().map(|handler| handler.erased.input_form());
     form.is_some_and(has_own_types(entry)) && entry.schemas.input_is_its_type()
@@ -379,12 +373,7 @@ fn is_described_by_types(spec: &OperationSpec) -> bool {
 }
 
 /// How an endpoint is run that is trusted.
-type Run = fn(
-    &dyn Erased,
-    &OperationSpec,
-    Payload,
-    Context,
-) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+type Run = fn(&dyn Erased, &OperationSpec, Payload, Context) -> PayloadFuture;
 
 /// A call that was started, true if its output needs no check, and what its end is reported to.
 type Started = (Boxed<ResponseEnvelope<Payload>>, bool, Option<Ending>);
@@ -460,21 +449,36 @@ async fn start_stream<Op: Subscribe>(
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
     let (input, bodies) = hand_over(&entry, handler, &input)?;
     call.context = call.context.with_bodies(bodies);
-    let stream = open(call, &entry, input).await?;
+    let (stream, ending) = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
-        item.and_then(|item| typed::typed(&entry, Op::SPEC, policy, item)).map_err(|error| named(error, Op::SPEC))
+        let read = item.and_then(|item| typed::typed(&entry, Op::SPEC, policy, item));
+        noted(ending.as_ref(), read.map_err(|error| named(error, Op::SPEC)))
     };
     Ok(stream.map(read).boxed())
 }
 
-/// Starts an erased subscription under its limits.
-async fn open(mut call: Invocation, entry: &Arc<Entry>, mut input: Value) -> Result<PayloadStream, CallError> {
+/// Starts an erased subscription under its limits. Its items are [`noted`] when they have been read.
+async fn open(
+    mut call: Invocation,
+    entry: &Arc<Entry>,
+    mut input: Value,
+) -> Result<(PayloadStream, Option<Ending>), CallError> {
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
     prepare(entry, handler, &mut input);
+    let ending = call.ending(handler);
     let (first, rest) = Limits::of_subscription(&mut call.context);
     let answering = entry.clone();
     let subscribe = || handler.erased.subscribe(&entry.spec, input, call.context);
     let opening = Guard::start(first, &entry.spec, subscribe)?;
     let stream = opening.await.map_err(|error| failed(error, &entry.spec))?;
-    Ok(StreamGuard::new(stream, rest, entry.spec.clone()).map(move |item| answered(&answering, item)).boxed())
+    let stream = StreamGuard::new(stream, rest, entry.spec.clone()).map(move |item| answered(&answering, item)).boxed();
+    Ok((stream, ending))
+}
+
+/// Notes how an item of a subscription was read, if its handler asks for it.
+fn noted<T>(ending: Option<&Ending>, item: Result<T, CallError>) -> Result<T, CallError> {
+    if let Some(ending) = ending {
+        ending.item(item.as_ref().err());
+    }
+    item
 }

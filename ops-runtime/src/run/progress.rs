@@ -27,10 +27,12 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
+
+use crate::model::lock::lock;
 
 /// Number of unread reports that are buffered; beyond, the oldest are dropped.
 const WAITING: usize = 1024;
@@ -85,10 +87,6 @@ struct Queue {
     sinks: usize,
     /// True once the stream is dropped: then nothing is buffered.
     is_left: bool,
-}
-
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The sink of a call's progress reports; clones are the same sink.

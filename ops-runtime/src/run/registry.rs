@@ -46,10 +46,10 @@ use crate::{CallError, Handler, IntoRegistration, OutputPolicy, Registration, Sp
 pub struct Registry(Arc<Inner>);
 
 /// A weak reference to a registry, for values that the registry itself holds.
-#[allow(dead_code, reason = "only clients whose operations change hold registries")]
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only clients whose operations change hold registries"))]
 pub(crate) struct WeakRegistry(std::sync::Weak<Inner>);
 
-#[allow(dead_code, reason = "only clients whose operations change hold registries")]
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only clients whose operations change hold registries"))]
 impl WeakRegistry {
     pub(crate) fn upgrade(&self) -> Option<Registry> {
         self.0.upgrade().map(Registry)
@@ -69,6 +69,12 @@ struct Inner {
 pub struct RegistryBuilder {
     state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     policy: OutputPolicy,
+}
+
+impl fmt::Debug for RegistryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegistryBuilder").field("policy", &self.policy).finish_non_exhaustive()
+    }
 }
 
 impl RegistryBuilder {
@@ -229,7 +235,7 @@ impl Registry {
     }
 
     /// A weak reference to the registry.
-    #[allow(dead_code, reason = "only clients whose operations change hold registries")]
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only clients whose operations change hold registries"))]
     pub(crate) fn downgrade(&self) -> WeakRegistry {
         WeakRegistry(Arc::downgrade(&self.0))
     }

@@ -11,17 +11,19 @@ mod parts;
 mod read_only;
 
 use std::borrow::Cow;
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, OnceLock};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use self::constraints::Beyond;
 use self::demand::Given;
 use self::read_only::ReadOnly;
+use crate::model::error::violation;
+use crate::model::lock::lock;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
 use crate::normalise::{self, Change, CompiledSchema, Problem, Reading, UNDECLARED, Validator, Violation, Violations};
-use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
+use crate::{CallError, Definitions, OperationSpec, Schema, Warning};
 
 pub(crate) use demand::published_input;
 #[cfg(feature = "gateway")]
@@ -41,7 +43,7 @@ pub(crate) struct DefinitionCache(Mutex<Vec<(Definitions, normalise::CompiledDef
 
 impl DefinitionCache {
     fn get(&self, definitions: &Definitions) -> normalise::CompiledDefinitions {
-        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = lock(&self.0);
         if let Some((_, compiled)) = cache.iter().find(|(table, _)| table.same_table(definitions)) {
             return compiled.clone();
         }
@@ -142,12 +144,12 @@ impl Schemas {
         }
         let told = format!("the input of `{}` is invalid: {}", spec.id, told(&list, more));
         let said = list.iter().take(MAX_LISTED);
-        let mut said: Vec<_> = said.map(|v| json!({ "pointer": v.pointer, "message": message(v) })).collect();
+        let mut said: Vec<_> = said.map(|v| violation(&v.pointer, &message(v))).collect();
         let more = more + list.len() - said.len();
         if more > 0 {
-            said.push(json!({ "pointer": "", "message": format!("and {more} more") }));
+            said.push(violation("", &format!("and {more} more")));
         }
-        Err(CallError::new(ErrorCode::ValidationError, told).with_details(json!({ "violations": said })))
+        Err(CallError::invalid(told, said))
     }
 
     /// Logs what of the input's schema is not checked: its author may rely on a pattern that keeps inputs out.
@@ -243,10 +245,9 @@ pub(crate) fn undeclared(id: &str, unknown: &[String], known: &[&str]) -> CallEr
         let shown = readable(name.as_deref().unwrap_or(pointer), 200);
         format!("`{shown}` is not in the input of `{id}`{meant}")
     };
-    let violation = |pointer: &String| json!({ "pointer": pointer, "message": told(pointer) });
     let message = unknown.iter().take(TOLD).map(told).collect::<Vec<_>>().join("; ");
-    let all: Vec<Value> = unknown.iter().take(MAX_LISTED).map(violation).collect();
-    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": all }))
+    let all = unknown.iter().take(MAX_LISTED).map(|pointer| violation(pointer, &told(pointer)));
+    CallError::invalid(message, all.collect())
 }
 
 /// The text of a violation as in all errors: in lower case. The normaliser's text is TypeBox's.

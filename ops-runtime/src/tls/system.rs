@@ -1,12 +1,13 @@
 //! What the system trusts.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use rustls::ClientConfig;
 use rustls::crypto::CryptoProvider;
 use rustls_platform_verifier::Verifier;
 
 use super::builder;
+use crate::model::lock::lock;
 
 /// The settings of a client that trusts the authorities of the system.
 pub(crate) fn config() -> Result<ClientConfig, rustls::Error> {
@@ -20,7 +21,7 @@ pub(crate) fn config() -> Result<ClientConfig, rustls::Error> {
 /// system trusts takes milliseconds, and some hundred kilobytes keep them.
 fn verifier(provider: &Arc<CryptoProvider>) -> Result<Arc<Verifier>, rustls::Error> {
     static SHARED: Mutex<Weak<Verifier>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = lock(&SHARED);
     if let Some(verifier) = shared.upgrade() {
         return Ok(verifier);
     }

@@ -79,7 +79,7 @@ impl<B: Brokered> Set<B> {
     }
 
     async fn settled(&self) {
-        eventually("no request is pending", || self.remote.pending_count() == 0).await;
+        eventually("no request is pending", || self.remote.in_flight() == 0).await;
         eventually("no task is left", || B::running(&self.worker) == 0).await;
         eventually("no handler is left", || self.probe.alive() == 0).await;
     }
@@ -145,7 +145,7 @@ pub(crate) async fn a_worker_is_lost_without_a_word<B: Brokered>() {
     eventually("all handlers run", || set.probe.alive() == 100).await;
     set.to_worker.stall();
     assert_eq!(ended(calls).await, 100);
-    assert_eq!(set.remote.pending_count(), 0);
+    assert_eq!(set.remote.in_flight(), 0);
     // Another does what is asked from now on, though the first may be given something until it is missed.
     let probe = Arc::new(Probe::default());
     let other = B::serve(set.server.address(), CallHandler::new(registry(&probe))).await;

@@ -78,7 +78,7 @@ impl<H: Harness> Set<H> {
 
     /// Checks that nothing is left of the calls so far: no pending request, no task, no handler.
     pub(crate) async fn settled(&self) {
-        eventually("no request is pending", || self.remote.pending_count() == 0).await;
+        eventually("no request is pending", || self.remote.in_flight() == 0).await;
         eventually("no task is left", || self.worker.running() == 0).await;
         eventually("no handler is left", || self.probe.alive() == 0).await;
     }

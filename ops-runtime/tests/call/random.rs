@@ -99,7 +99,7 @@ pub(crate) async fn faults<H: Harness>(share: u64) {
     for caller in join_all(callers).await {
         caller.unwrap();
     }
-    eventually("no request is pending", || remote.pending_count() == 0).await;
+    eventually("no request is pending", || remote.in_flight() == 0).await;
     for (worker, probe) in &workers {
         eventually("no task is left", || worker.running() == 0).await;
         eventually("no handler is left", || probe.alive() == 0).await;

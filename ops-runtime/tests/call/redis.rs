@@ -23,7 +23,7 @@ pub(crate) fn config(lost_after: Duration) -> RedisConfig {
         .with_peer_auth(PeerAuth::trusted())
         .with_heartbeat(Duration::from_millis(200))
         .with_lost_after(lost_after)
-        .with_answers_survive(Duration::from_secs(6))
+        .with_response_retention(Duration::from_secs(6))
         .with_max_message(256 << 10)
 }
 
@@ -223,7 +223,7 @@ async fn what_nobody_has_started_is_taken_over() {
 async fn nothing_is_left_behind() {
     let server = Server::redis(&[]).await;
     let short = config(Duration::from_millis(800)).with_heartbeat(Duration::from_millis(100));
-    let short = || short.clone().with_answers_survive(Duration::from_secs(1));
+    let short = || short.clone().with_response_retention(Duration::from_secs(1));
     let redis = || Redis::new(&format!("redis://{}", server.address()), short()).unwrap();
     let worker = redis().serve(CallHandler::new(registry(&Arc::new(Probe::default())))).await.unwrap();
     let remote = redis().remote().await.unwrap();

@@ -119,7 +119,7 @@ async fn what_is_given_up_while_it_is_written_is_withdrawn() {
         let remote = remote.remote().await.unwrap();
         proxy.delay(Duration::from_millis(300));
         let call = waiting(&remote, 1);
-        eventually("it is on its way", || remote.pending_count() == 1).await;
+        eventually("it is on its way", || remote.in_flight() == 1).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
         call.abort();
         let _ = call.await;
@@ -155,9 +155,9 @@ async fn lost_requests_are_found_among_many_that_wait() {
         // Every fifth is taken by somebody who dies.
         let taken: Vec<_> = written.iter().step_by(5).map(|(id, _)| id).collect();
         let _: i64 = run(&mut connection, cmd("XDEL").arg(STREAM).arg(taken)).await;
-        eventually("those that are lost are given up", || remote.pending_count() == 2_000).await;
+        eventually("those that are lost are given up", || remote.in_flight() == 2_000).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
-        assert_eq!(remote.pending_count(), 2_000, "the others wait");
+        assert_eq!(remote.in_flight(), 2_000, "the others wait");
         calls.iter().for_each(JoinHandle::abort);
     })
     .await;
@@ -289,7 +289,7 @@ async fn a_request_is_not_gone_because_the_server_does_not_say_where_it_is() {
         }
         let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("default").arg("+xrange")).await;
         tokio::time::sleep(Duration::from_millis(2_000)).await;
-        assert_eq!(remote.pending_count(), 1, "it is there, and waits");
+        assert_eq!(remote.in_flight(), 1, "it is there, and waits");
         let worker = at(&server, quick(500)).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
         assert_eq!(call.await.unwrap().unwrap(), "w");
         worker.stop().await;

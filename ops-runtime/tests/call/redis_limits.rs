@@ -354,7 +354,7 @@ async fn calls_end_whose_answers_can_never_be_read() {
         let mut connection = bare(&server).await;
         let (probe, proxy) = (Arc::new(Probe::default()), Proxy::start(server.address()).await);
         let worker = at(&server, quick(60_000)).serve(CallHandler::new(registry(&probe))).await.unwrap();
-        let config = quick(2_000).with_answers_survive(Duration::from_secs(100));
+        let config = quick(2_000).with_response_retention(Duration::from_secs(100));
         let remote = through(&proxy, config).remote().await.unwrap();
         let call = waiting(&remote, LONG);
         eventually("it runs", || probe.alive() == 1).await;

@@ -201,7 +201,7 @@ async fn times_without_a_limit() {
         let server = Server::redis(&[]).await;
         let ever = Duration::MAX;
         let config = RedisConfig::new().with_heartbeat(ever).with_lost_after(ever);
-        let config = config.with_answers_survive(ever).with_connect_timeout(ever);
+        let config = config.with_response_retention(ever).with_connect_timeout(ever);
         let worker = at(&server, config.clone()).serve(CallHandler::new(registry(&Default::default()))).await.unwrap();
         let remote = at(&server, config).remote().await.unwrap();
         assert_eq!(remote.call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap().data, 3);
@@ -279,7 +279,7 @@ async fn a_worker_that_is_silent_twice() {
             tokio::time::sleep(Duration::from_secs(5)).await;
             proxy.resume();
             tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(remote.pending_count(), 1, "the call is given up");
+            assert_eq!(remote.in_flight(), 1, "the call is given up");
         }
         probe.let_go();
         assert_eq!(call.await.unwrap().unwrap(), "w");
@@ -296,7 +296,7 @@ async fn a_caller_that_is_back_first_waits_for_its_worker() {
         let probe = Arc::new(Probe::default());
         let (to_worker, to_caller) = (Proxy::start(server.address()).await, Proxy::start(server.address()).await);
         let worker = through(&to_worker, quick(30_000)).serve(CallHandler::new(registry(&probe))).await.unwrap();
-        let config = quick(4_000).with_answers_survive(Duration::from_secs(60));
+        let config = quick(4_000).with_response_retention(Duration::from_secs(60));
         let remote = through(&to_caller, config).remote().await.unwrap();
         let call = waiting(&remote, LONG);
         eventually("it runs", || probe.alive() == 1).await;
@@ -309,7 +309,7 @@ async fn a_caller_that_is_back_first_waits_for_its_worker() {
         let error = remote.call("test.lost", json!({})).await.unwrap_err();
         assert_eq!(*error.code(), ErrorCode::OperationNotFound, "{error}");
         tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!(remote.pending_count(), 1, "the call is given up");
+        assert_eq!(remote.in_flight(), 1, "the call is given up");
         to_worker.resume();
         probe.let_go();
         assert_eq!(call.await.unwrap().unwrap(), "w");
@@ -326,7 +326,7 @@ async fn a_caller_that_loses_its_connection_at_once_waits_for_its_worker() {
         let mut connection = bare(&server).await;
         announce_idle_worker(&mut connection).await;
         let proxy = Proxy::start(server.address()).await;
-        let config = quick(4_000).with_answers_survive(Duration::from_secs(60));
+        let config = quick(4_000).with_response_retention(Duration::from_secs(60));
         let remote = through(&proxy, config).remote().await.unwrap();
         let call = waiting(&remote, LONG);
         until_waiting(&mut connection, 1).await;
@@ -341,7 +341,7 @@ async fn a_caller_that_loses_its_connection_at_once_waits_for_its_worker() {
         let error = remote.call("test.lost", json!({})).await.unwrap_err();
         assert_eq!(*error.code(), ErrorCode::OperationNotFound, "{error}");
         tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!(remote.pending_count(), 1, "the call is given up");
+        assert_eq!(remote.in_flight(), 1, "the call is given up");
         // It is given up later, since no worker ever reports it.
         let error = call.await.unwrap().unwrap_err();
         assert_eq!(*error.code(), ErrorCode::Aborted, "{error}");

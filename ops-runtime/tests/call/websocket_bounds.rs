@@ -387,7 +387,7 @@ async fn subscriptions_that_are_passed_on_count() {
                 refused = Some(heard);
             }
         }
-        eventually("some are refused", || hub.remote().pending_count() < 61).await;
+        eventually("some are refused", || hub.remote().in_flight() < 61).await;
         for n in 0..60 {
             let payload = json!({ "requestId": n.to_string(), "items": 3 });
             raw.say(json!({ "type": "link.credit", "id": n.to_string(), "payload": payload })).await;
@@ -403,7 +403,7 @@ async fn subscriptions_that_are_passed_on_count() {
         raw.say(ask("other".to_owned(), 1)).await;
         assert_eq!(raw.hear("other").await["type"], "call.responded");
         drop(raw);
-        eventually("nothing is left", || hub.running() == 0 && spoke.remote().pending_count() == 0).await;
+        eventually("nothing is left", || hub.running() == 0 && spoke.remote().in_flight() == 0).await;
         spoke.stop().await;
     })
     .await;

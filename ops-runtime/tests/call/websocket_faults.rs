@@ -333,7 +333,7 @@ async fn a_worker_that_answers_badly() {
         let id = raw.asked().await["requestId"].clone();
         raw.say(json!({ "type": "call.aborted", "id": id, "payload": { "requestId": id } })).await;
         assert_eq!(*waiting.await.unwrap().unwrap_err().code(), ErrorCode::Aborted);
-        assert_eq!(remote.pending_count(), 0);
+        assert_eq!(remote.in_flight(), 0);
     })
     .await;
 }
@@ -348,7 +348,7 @@ async fn a_worker_that_minds_no_window() {
             raw.say(answer(&id, json!(n))).await;
         }
         assert_eq!(raw.hear(id.as_str().unwrap()).await["type"], "call.aborted");
-        eventually("it is over", || remote.pending_count() == 0).await;
+        eventually("it is over", || remote.in_flight() == 0).await;
         let mut items: Vec<_> = items.collect().await;
         assert!(items.len() < 200, "{} items were kept", items.len());
         assert_eq!(*items.pop().unwrap().unwrap_err().code(), ErrorCode::ExecutionError);
@@ -386,7 +386,7 @@ async fn a_connection_that_breaks() {
             }
             assert_eq!(*items.next().await.unwrap().unwrap_err().code(), ErrorCode::Aborted);
             assert!(items.next().await.is_none());
-            assert_eq!(remote.pending_count(), 0);
+            assert_eq!(remote.in_flight(), 0);
             served.settled().await;
             // What begins now waits for the next connection, also by an id that was never called.
             assert_eq!(remote.call("test.echo", json!({ "value": 1 })).await.unwrap().data, 1);
@@ -408,7 +408,7 @@ async fn a_network_that_stalls() {
         // Both sides notice: nothing is heard of the other.
         assert_eq!(call.await.unwrap(), ErrorCode::Aborted);
         served.settled().await;
-        assert_eq!(remote.pending_count(), 0);
+        assert_eq!(remote.in_flight(), 0);
         let options = CallOptions::new().with_timeout(Duration::from_millis(300));
         let error = remote.execute_with::<Add>(AddInput { a: 1, b: 1 }, options).await.unwrap_err();
         assert_eq!(*error.code(), ErrorCode::Timeout);
@@ -445,7 +445,7 @@ async fn subscriptions_that_are_resubscribed() {
         }
         drop(items);
         served.settled().await;
-        assert_eq!(client.remote().pending_count(), 0);
+        assert_eq!(client.remote().in_flight(), 0);
     })
     .await;
 }

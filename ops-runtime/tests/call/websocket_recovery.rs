@@ -59,7 +59,7 @@ async fn a_subscription_waits_for_its_spoke() {
             assert_eq!(items.next().await.unwrap().unwrap().data, n);
         }
         drop((items, first, second));
-        eventually("no request is pending", || remote.pending_count() == 0).await;
+        eventually("no request is pending", || remote.in_flight() == 0).await;
     })
     .await;
 }

@@ -64,8 +64,8 @@ impl Transport for Silence {
         Vec::new()
     }
 
-    fn pending_count(&self) -> usize {
-        self.0.pending_count()
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
     }
 
     fn info(&self) -> TransportInfo {
@@ -105,10 +105,10 @@ async fn pending() {
     let before = resident();
     let calls = (0..CALLS).map(|_| pending.call(CallRequest::new("bench.wait", json!(null))));
     let waiting = tokio::spawn(join_all(calls));
-    until(|| pending.pending_count() == CALLS).await;
+    until(|| pending.in_flight() == CALLS).await;
     report("pending calls of `PendingRequests`", CALLS, before);
     waiting.abort();
-    until(|| pending.pending_count() == 0).await;
+    until(|| pending.in_flight() == 0).await;
 }
 
 async fn remote() {
@@ -119,10 +119,10 @@ async fn remote() {
         async move { drop(remote.execute::<Add>(AddInput { a: n as i64, b: 1 }).await) }
     });
     let waiting = tokio::spawn(join_all(calls));
-    until(|| remote.pending_count() == CALLS).await;
+    until(|| remote.in_flight() == CALLS).await;
     report("pending calls of `Remote`, typed, with the pipeline", CALLS, before);
     waiting.abort();
-    until(|| remote.pending_count() == 0).await;
+    until(|| remote.in_flight() == 0).await;
 }
 
 async fn both() {
@@ -140,7 +140,7 @@ async fn both() {
     until(|| worker.running() == CALLS).await;
     report("calls in process, both sides with all tasks and handlers", CALLS, before);
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
-    until(|| remote.pending_count() == 0 && worker.running() == 0).await;
+    until(|| remote.in_flight() == 0 && worker.running() == 0).await;
     drop((tasks, worker));
 }
 

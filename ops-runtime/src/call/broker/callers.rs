@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::call::{CallEvent, CallHandler, Frame, Link, Malformed, PeerAuth, RequestId, Session, Unsent};
+use crate::model::lock::lock;
 use crate::{BoxFuture, CallError, ErrorCode};
 
 /// How many requests one report names.
@@ -58,7 +59,7 @@ impl Callers {
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Known>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     /// Handles a frame of a caller.
@@ -216,7 +217,7 @@ struct Running {
 
 impl ToCaller {
     fn requests(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     fn started(&self, request_id: &RequestId) {

@@ -1,11 +1,12 @@
 //! The caller's side: which requests are known to run, on which worker, and whether a frame was lost.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::call::directory::gone;
 use crate::call::pending::ByNumber;
 use crate::call::{CallEvent, PendingRequests, RequestId};
+use crate::model::lock::lock;
 use crate::model::request_id::Number;
 
 /// What is known of requests that had no immediate response.
@@ -22,7 +23,7 @@ struct Seen {
 
 impl Liveness {
     fn seen(&self) -> MutexGuard<'_, ByNumber<Seen>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Notes that a worker runs requests; returns those that no caller waits for.

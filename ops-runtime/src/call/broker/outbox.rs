@@ -1,11 +1,12 @@
 //! A queue of messages for the broker, which one task sends in order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
 use crate::BoxFuture;
+use crate::model::lock::lock;
 
 /// Number of queued bytes from which the queue has no room for another item or request.
 const FULL: usize = 1 << 20;
@@ -32,7 +33,7 @@ impl<T: Send + 'static> Outbox<T> {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<T>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Queues a message of that many bytes.

@@ -1,11 +1,12 @@
 //! The workers that announced themselves to the broker, and the operations that they serve.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use crate::call::Announcement;
 use crate::call::peer_specs::Heard;
+use crate::model::lock::{lock, read, write};
 use crate::{OperationSpec, SpecRef, Text};
 
 /// Limit of known workers.
@@ -35,11 +36,11 @@ impl Workers {
     }
 
     fn workers(&self) -> MutexGuard<'_, HashMap<Arc<str>, Worker>> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.workers)
     }
 
     fn served(&self) -> RwLockReadGuard<'_, Served> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.served)
     }
 
     /// Applies an announcement; false if the worker was unknown, so that earlier parts may be missing.
@@ -122,7 +123,7 @@ impl Workers {
         if change.said.is_empty() && change.unsaid.is_empty() {
             return;
         }
-        let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        let mut served = write(&self.served);
         // In this order, a spec that is announced again stays the same object.
         for spec in change.said {
             served.0.entry(spec.id.clone()).or_default().say(spec);

@@ -14,8 +14,9 @@ use serde_core::ser::{Error, Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::event::cut;
+use crate::call::event::WORDS;
 use crate::call::{Announcement, CallEvent, CallRequest, Frame, RequestId};
+use crate::model::cut::cut;
 use crate::model::json::{fields, read_text};
 use crate::record::{self, Record, put, put_some};
 use crate::{AccessControl, ErrorCode, InvalidId, OperationKind, OperationSpec, Payload, ResponseEnvelope, Text};
@@ -191,8 +192,7 @@ impl Unread {
             _ => None,
         };
         self.why.get_or_insert_with(|| {
-            let operation = id.clone().map_or_else(|| "unknown".to_owned(), cut);
-            format!("{operation}: {}", cut(error.to_string()))
+            format!("{}: {}", cut(id.as_deref().unwrap_or("unknown"), WORDS), cut(&error.to_string(), WORDS))
         });
         self.ids.extend(id.map(Text::from));
     }

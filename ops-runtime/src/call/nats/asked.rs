@@ -1,9 +1,11 @@
 //! The callers that have asked a worker for its operations and have no response yet.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
+
+use crate::model::lock::lock;
 
 /// Limit of waiting callers; further ones get no response, and ask again.
 const MOST: usize = 4_096;
@@ -26,7 +28,7 @@ struct Askers {
 
 impl Asked {
     fn askers(&self) -> MutexGuard<'_, Askers> {
-        self.askers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.askers)
     }
 
     /// Adds a caller, by the subject of its response.

@@ -1,4 +1,4 @@
-//! The caller's side.
+//! The caller over NATS: sends requests and reads responses.
 
 mod parts;
 
@@ -88,8 +88,8 @@ impl Transport for NatsCaller {
         self.shared.workers.list()
     }
 
-    fn pending_count(&self) -> usize {
-        self.shared.pending.pending_count()
+    fn in_flight(&self) -> usize {
+        self.shared.pending.in_flight()
     }
 
     fn info(&self) -> TransportInfo {

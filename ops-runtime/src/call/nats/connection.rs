@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::{Client, Event, ServerError, Subscriber};
@@ -15,9 +15,11 @@ use super::NatsConfig;
 use super::subject;
 use crate::BoxFuture;
 use crate::CallError;
-use crate::call::broker::{Outbox, Pace, backoff, until_up};
+use crate::call::broker::{Outbox, Pace, until_up};
 use crate::call::trouble::Trouble;
 use crate::call::{Frame, Unsent};
+use crate::model::lock::lock;
+use crate::model::random::reconnect;
 use crate::nats::servers;
 
 /// Limit of unread messages of one subscription; further messages are lost.
@@ -59,7 +61,7 @@ impl Connection {
             // A server that is silent for that long counts as lost.
             .ping_interval((pace.lost_after / 2).max(Duration::from_millis(100)))
             .subscription_capacity(WAITING)
-            .reconnect_delay_callback(backoff)
+            .reconnect_delay_callback(reconnect)
             .event_callback(move |event| {
                 let (is_up, counting) = (is_up.clone(), counting.clone());
                 let (trouble, refusals) = (noting.clone(), refusals.clone());
@@ -170,7 +172,7 @@ impl Refusals {
     fn tell(&self, error: &ServerError) {
         /// Limit of those that are logged, since each may name another subject.
         const MOST: usize = 100;
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.0);
         if told.len() < MOST && told.insert(error.to_string()) {
             drop(told);
             tracing::warn!(%error, "the NATS server refuses something; check the permissions of the user");

@@ -1,9 +1,10 @@
 //! Detects missed announcements of workers.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::subject;
+use crate::model::lock::lock;
 
 /// The last complete version of each worker's announcements: the worker's connection, and a number.
 ///
@@ -14,7 +15,7 @@ pub(super) struct Versions(Mutex<HashMap<String, (String, u64)>>);
 
 impl Versions {
     fn last(&self) -> MutexGuard<'_, HashMap<String, (String, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Notes that all announcements of a worker up to a number are known. `worker` includes its connection.

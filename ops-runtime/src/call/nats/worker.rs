@@ -1,10 +1,10 @@
-//! The worker's side.
+//! The worker over NATS: reads requests and sends responses.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
@@ -22,6 +22,7 @@ use super::subject;
 use crate::call::broker::{Callers, FIRST_WORD, Post, decode, unique_id};
 use crate::call::own_specs::Announced;
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, PeerAuth, RequestId, Unsent};
+use crate::model::lock::lock;
 use crate::{BoxFuture, CallError, OperationSpec, Text};
 
 /// A request of at least so many bytes is read in a task of its own.
@@ -110,7 +111,7 @@ impl NatsWorker {
             ready.await;
         }
         // Stored only when it was announced, since the future may be dropped before.
-        let mut announced = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut announced = lock(&shared.announced).clone();
         let change = announced.change(shared.handler.announced());
         // An operation is announced after its subscription has begun, and withdrawn before it ends.
         for spec in &change.add {
@@ -127,7 +128,7 @@ impl NatsWorker {
         }
         let removed: Vec<_> =
             operations.extract_if(|id, _| !announced.has(id)).map(|(_, listening)| listening).collect();
-        *shared.announced.lock().unwrap_or_else(PoisonError::into_inner) = announced;
+        *lock(&shared.announced) = announced;
         shared.say(change);
         // Held until here, so that changes are announced in order.
         drop(operations);
@@ -145,7 +146,7 @@ impl NatsWorker {
         let shared = &self.shared;
         // So that a withdrawn operation is not announced again to a caller that has asked before.
         self.answering.abort();
-        let announced = std::mem::take(&mut *shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
+        let announced = std::mem::take(&mut *lock(&shared.announced));
         shared.say(announced.withdrawal());
         let operations = std::mem::take(&mut *self.operations.lock().await);
         shared.finish(operations.into_values()).await;
@@ -159,7 +160,7 @@ impl NatsWorker {
 
 impl Drop for NatsWorker {
     fn drop(&mut self) {
-        let announced = std::mem::take(&mut *self.shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
+        let announced = std::mem::take(&mut *lock(&self.shared.announced));
         self.shared.say(announced.withdrawal());
         self.shared.callers.close();
         let connection = self.shared.connection.clone();
@@ -200,7 +201,7 @@ impl Shared {
 
     /// All served operations.
     fn served(&self) -> Vec<Arc<OperationSpec>> {
-        self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
+        lock(&self.announced).specs()
     }
 
     /// Accepts no more requests for operations; those that have arrived are run.

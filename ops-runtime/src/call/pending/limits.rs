@@ -94,7 +94,7 @@ mod tests {
         let items: Vec<_> = pending.subscribe(request).await.unwrap().collect().await;
         let [Err(error)] = &*items else { panic!("{items:?}") };
         assert_eq!((error.code(), error.message()), (&ErrorCode::Timeout, "the deadline passed"));
-        assert_eq!(pending.pending_count(), 0);
+        assert_eq!(pending.in_flight(), 0);
     }
 
     #[tokio::test]
@@ -137,7 +137,7 @@ mod tests {
         pending.resume();
         assert_eq!(items.next().await.unwrap().unwrap_err().details()["resubscribed"], true);
         assert!(futures_util::poll!(items.next()).is_pending());
-        assert_eq!((requested(&link), pending.pending_count()), (2, 1));
+        assert_eq!((requested(&link), pending.in_flight()), (2, 1));
     }
 
     /// The id of a request is free when its response is there, even if that was not read yet.
@@ -153,9 +153,9 @@ mod tests {
         let mut second = Box::pin(pending.call(request.clone()));
         assert!(futures_util::poll!(&mut second).is_pending());
         assert_eq!(first.await.unwrap(), answer);
-        assert_eq!((pending.pending_count(), link.sent.lock().unwrap().len()), (1, 2), "it is not aborted");
+        assert_eq!((pending.in_flight(), link.sent.lock().unwrap().len()), (1, 2), "it is not aborted");
         pending.respond(&request.request_id, answer.clone());
         assert_eq!(second.await.unwrap(), answer);
-        assert_eq!(pending.pending_count(), 0);
+        assert_eq!(pending.in_flight(), 0);
     }
 }

@@ -1,10 +1,11 @@
 //! The slots of requests in flight, by the numbers of the requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::by_number::ByNumber;
 use crate::call::slot::Slot;
+use crate::model::lock::lock;
 use crate::model::request_id::Number;
 
 /// Requests are in several tables, so that threads rarely wait for a lock.
@@ -24,11 +25,11 @@ impl Slots {
         let Number(n) = number;
         let [first, ..] = &self.shards;
         let shard = self.shards.get(usize::try_from(n).unwrap_or(0) % SHARDS).unwrap_or(first);
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(shard)
     }
 
     fn tables(&self) -> impl Iterator<Item = MutexGuard<'_, Table>> {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+        self.shards.iter().map(lock)
     }
 
     /// Adds a slot; false if the number is in use.

@@ -1,4 +1,4 @@
-//! The caller's side.
+//! The caller over Redis: sends requests and reads responses.
 
 mod changed;
 mod places;
@@ -17,11 +17,12 @@ use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, m
 use super::entry::{Appetite, Author, Beginning, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
 use super::server::Server;
-use crate::call::broker::{Liveness, Outbox, Workers, backoff, decode, unique_id, until_up};
+use crate::call::broker::{Liveness, Outbox, Workers, decode, unique_id, until_up};
 use crate::call::directory::{UNTOLD, gone, not_served, stopped};
 use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::trouble::Trouble;
 use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
+use crate::model::random::reconnect;
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
 /// Limit of entries per read.
@@ -132,13 +133,15 @@ impl Transport for RedisCaller {
         self.shared.workers.list()
     }
 
-    fn pending_count(&self) -> usize {
-        self.shared.pending.pending_count()
+    fn in_flight(&self) -> usize {
+        self.shared.pending.in_flight()
     }
 
     fn info(&self) -> TransportInfo {
         let config = &self.shared.config;
-        TransportInfo::new("redis").with_max_message(config.max_message).with_answers_survive(config.answers_survive)
+        TransportInfo::new("redis")
+            .with_max_message(config.max_message)
+            .with_response_retention(config.response_retention)
     }
 }
 
@@ -180,7 +183,7 @@ impl Shared {
     /// Renews the stream for responses. If it was lost, creates it again.
     async fn renew(&self, line: &Connection) -> RedisResult<()> {
         let key = self.config.keys.caller(&self.id);
-        let time = self.config.answers_survive.as_millis().to_string();
+        let time = self.config.response_retention.as_millis().to_string();
         let kept: i64 = line.command(cmd("PEXPIRE").arg(&key).arg(&time)).await?;
         if kept == 1 {
             return Ok(());
@@ -405,7 +408,7 @@ async fn read(shared: Arc<Shared>, line: Connection, mut since: Option<String>, 
                 appetite.fail();
                 shared.up.send_replace(false);
                 loop {
-                    tokio::time::sleep(backoff(attempts)).await;
+                    tokio::time::sleep(reconnect(attempts)).await;
                     attempts += 1;
                     match shared.begin(&line).await {
                         // Responses that arrived meanwhile are still to be read.
@@ -436,7 +439,7 @@ async fn watch(shared: Arc<Shared>) {
         beat.tick().await;
         if *shared.up.borrow() && shared.beat().await.is_ok() {
             reached = Instant::now();
-        } else if reached.elapsed() >= shared.config.answers_survive {
+        } else if reached.elapsed() >= shared.config.response_retention {
             for number in shared.pending.numbers() {
                 shared.pending.emit_error(&RequestId::of(number), gone("the connection to the server is lost"));
             }

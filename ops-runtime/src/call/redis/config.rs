@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::keys::Keys;
-use crate::call::broker::Pace;
+use crate::call::broker::{Pace, broker_setters};
 use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::tls::Trust;
 use crate::call::{LONGEST, PeerAuth};
@@ -15,7 +15,7 @@ use crate::call::{LONGEST, PeerAuth};
 /// use std::time::Duration;
 /// use ops_runtime::call::redis::RedisConfig;
 ///
-/// let config = RedisConfig::new().with_prefix("shop").with_answers_survive(Duration::from_secs(60));
+/// let config = RedisConfig::new().with_prefix("shop").with_response_retention(Duration::from_secs(60));
 /// ```
 #[derive(Clone)]
 pub struct RedisConfig {
@@ -23,7 +23,7 @@ pub struct RedisConfig {
     pub(super) trust: Trust,
     pub(super) auth: PeerAuth,
     pub(super) pace: Pace,
-    pub(super) answers_survive: Duration,
+    pub(super) response_retention: Duration,
     pub(super) max_message: usize,
     pub(super) max_waiting: usize,
     pub(super) concurrency: usize,
@@ -39,7 +39,7 @@ impl RedisConfig {
             trust: Trust::default(),
             auth: PeerAuth::anonymous(),
             pace: Pace::default(),
-            answers_survive: Duration::from_secs(30),
+            response_retention: Duration::from_secs(30),
             max_message: 4 << 20,
             max_waiting: 100_000,
             concurrency: 1_024,
@@ -64,41 +64,12 @@ impl RedisConfig {
         self
     }
 
-    /// Sets the identity that the workers of this process give to every caller that can reach the server; anonymous by
-    /// default.
-    ///
-    /// [`PeerAuth::trusted`] believes the identity in each request.
-    #[must_use]
-    pub fn with_peer_auth(mut self, auth: PeerAuth) -> Self {
-        self.auth = auth;
-        self
-    }
-
-    /// Sets how often workers send heartbeats, with the requests that they run; every second by default.
-    #[must_use]
-    pub fn with_heartbeat(mut self, interval: Duration) -> Self {
-        self.pace.heartbeat = interval.clamp(Duration::from_millis(10), LONGEST);
-        self
-    }
-
-    /// Sets after how much silence a worker or a request is given up; 5 s by default. At least three heartbeats.
-    #[must_use]
-    pub fn with_lost_after(mut self, silence: Duration) -> Self {
-        self.pace.lost_after = silence.min(LONGEST);
-        self
-    }
-
-    /// Sets how long a call waits for a connection; 10 s by default.
-    #[must_use]
-    pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
-        self.pace.connect_timeout = connect_timeout.min(LONGEST);
-        self
-    }
+    broker_setters!("a worker or a request");
 
     /// Sets how long responses wait for a disconnected caller, and calls for their responses; 30 s by default.
     #[must_use]
-    pub fn with_answers_survive(mut self, time: Duration) -> Self {
-        self.answers_survive = time.clamp(Duration::from_millis(100), LONGEST);
+    pub fn with_response_retention(mut self, time: Duration) -> Self {
+        self.response_retention = time.clamp(Duration::from_millis(100), LONGEST);
         self
     }
 
@@ -125,24 +96,12 @@ impl RedisConfig {
         self
     }
 
-    /// Limits the memory for the specs that one worker announces, in bytes; 32 MiB by default. All workers together may
-    /// take four times as much. Specs beyond the limit, and any spec above 1 MiB, are kept without their schemas.
-    #[must_use]
-    pub fn with_max_announced(mut self, bytes: usize) -> Self {
-        self.max_announced = bytes;
-        self
-    }
-
     /// Sets how many requests a worker runs at a time, approximately; 1,024 by default. Further requests wait for a
     /// worker.
     #[must_use]
     pub fn with_max_running(mut self, requests: usize) -> Self {
         self.concurrency = requests.max(1);
         self
-    }
-
-    pub(super) fn pace(&self) -> Pace {
-        Pace { lost_after: self.pace.lost_after.max(self.pace.heartbeat * 3), ..self.pace }
     }
 }
 
@@ -158,7 +117,7 @@ impl fmt::Debug for RedisConfig {
             .field("keys", &self.keys)
             .field("peers", &self.auth)
             .field("pace", &self.pace)
-            .field("answers_survive", &self.answers_survive)
+            .field("response_retention", &self.response_retention)
             .field("max_message", &self.max_message)
             .finish_non_exhaustive()
     }

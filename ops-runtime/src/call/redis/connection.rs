@@ -9,8 +9,9 @@ use tokio::sync::Mutex;
 use super::keys::{FRAME, FROM};
 use super::server::{Made, Server};
 use crate::CallError;
-use crate::call::broker::{Outbox, backoff};
+use crate::call::broker::Outbox;
 use crate::call::{CallEvent, Frame, RequestId};
+use crate::model::random::reconnect;
 use crate::model::request_id::Number;
 
 /// How long a blocking read waits.
@@ -258,7 +259,7 @@ pub(super) async fn write(
                     } else {
                         again.append(&mut batch);
                         batch = again;
-                        tokio::time::sleep(backoff(attempts)).await;
+                        tokio::time::sleep(reconnect(attempts)).await;
                         attempts += 1;
                     }
                 }
@@ -269,7 +270,7 @@ pub(super) async fn write(
                     let lost: Vec<_> = batch.extract_if(..count, |message| is_request(message)).collect();
                     outbox.sent(lost.iter().map(|(_, message)| message.bytes()).sum());
                     lost.into_iter().for_each(|(_, message)| told(message, Told::Lost));
-                    tokio::time::sleep(backoff(attempts)).await;
+                    tokio::time::sleep(reconnect(attempts)).await;
                     attempts += 1;
                 }
             }

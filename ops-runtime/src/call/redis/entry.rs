@@ -1,8 +1,9 @@
 //! The entries of streams: their authors, which of them are new, and how many are read at a time.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::keys::FROM;
+use crate::model::lock::lock;
 
 /// An entry of a stream: its id, and its fields and their values in turn.
 pub(super) type Entry = (String, Vec<Vec<u8>>);
@@ -130,7 +131,7 @@ pub(super) struct Beginning(Mutex<Option<String>>);
 
 impl Beginning {
     fn new_one(&self) -> MutexGuard<'_, Option<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Notes that the stream was created, with this entry as its first.

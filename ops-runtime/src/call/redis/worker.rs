@@ -1,4 +1,4 @@
-//! The worker's side.
+//! The worker over Redis: reads requests and sends responses.
 
 mod announce;
 mod pulse;
@@ -15,15 +15,17 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::shared::{Shared, lock};
+use self::shared::Shared;
 use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, push, push_later, refused, unanswered, write};
 use super::entry::{Appetite, Author, Beginning, Entries, Entry, Sequences, field, size};
 use super::keys::FRAME;
 use super::server::Server;
-use crate::call::broker::{Callers, Outbox, Post, backoff, decode, unique_id};
+use crate::call::broker::{Callers, Outbox, Post, decode, unique_id};
 use crate::call::trouble::Trouble;
 use crate::call::{CallEvent, CallHandler, Frame, Unsent};
+use crate::model::lock::lock;
+use crate::model::random::reconnect;
 use crate::{BoxFuture, CallError};
 
 /// Limit of frames of callers per read, and after how many read ones are removed.
@@ -140,7 +142,7 @@ impl RedisWorker {
             let _ = tokio::time::timeout(BLOCK + shared.config.pace().lost_after, taking).await;
         }
         shared.callers.drain().await;
-        let _ = tokio::time::timeout(shared.config.answers_survive, shared.outbox.flushed()).await;
+        let _ = tokio::time::timeout(shared.config.response_retention, shared.outbox.flushed()).await;
         let _ = shared.leave_groups().await;
         self.stopped = true;
     }
@@ -211,7 +213,7 @@ async fn listen(shared: Arc<Shared>, line: Connection) {
             }
             Err(_) => {
                 appetite.fail();
-                tokio::time::sleep(backoff(attempts)).await;
+                tokio::time::sleep(reconnect(attempts)).await;
                 attempts += 1;
             }
         }

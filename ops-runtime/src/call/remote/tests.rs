@@ -59,7 +59,7 @@ impl Transport for Windows {
         Vec::new()
     }
 
-    fn pending_count(&self) -> usize {
+    fn in_flight(&self) -> usize {
         0
     }
 

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::outbox::Outbox;
 use crate::SpecRef;
 use crate::call::own_specs::Announced;
 use crate::call::{Announcement, Frame, Unsent};
+use crate::model::lock::lock;
 
 /// The announcements of a connection.
 ///
@@ -49,7 +50,7 @@ impl Announcing {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Prepares the first announcement: our largest message, and whether any operations are served. The operations

@@ -1,7 +1,7 @@
 //! A spoke: a connection to a hub, with reconnecting.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use axum::http::{Uri, header};
@@ -28,6 +28,7 @@ use crate::call::slot::Slot;
 use crate::call::tls::{self, Settings};
 use crate::call::trouble::Trouble;
 use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
+use crate::model::lock::lock;
 use crate::model::random::jitter;
 use crate::{BoxFuture, CallError, ErrorCode, SpecRef, Text};
 
@@ -135,7 +136,7 @@ impl WebSocketClient {
             connection.drain(inner.config.connect_timeout).await;
         }
         inner.stop.cancel();
-        let task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let task = lock(&self.0.task).take();
         if let Some(task) = task {
             let _ = task.await;
         }
@@ -176,8 +177,8 @@ impl Transport for WebSocketClient {
         self.0.inner.directory.list()
     }
 
-    fn pending_count(&self) -> usize {
-        self.0.inner.pending.pending_count()
+    fn in_flight(&self) -> usize {
+        self.0.inner.pending.in_flight()
     }
 
     fn info(&self) -> TransportInfo {
@@ -187,7 +188,7 @@ impl Transport for WebSocketClient {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let task = lock(&self.task).take();
         if let Some(task) = task {
             task.abort();
         }
@@ -201,7 +202,7 @@ impl Drop for Handle {
 
 impl Inner {
     fn connection(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.connection)
     }
 
     async fn connect(&self) -> Result<Stream, CallError> {

@@ -1,7 +1,7 @@
 //! One connection and its frames; the same at both ends.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -16,6 +16,7 @@ use crate::call::peer_specs::Heard;
 use crate::call::{
     Announcement, CallEvent, CallHandler, Directory, Frame, Link, Malformed, PeerAuth, PendingRequests, Session, Unsent,
 };
+use crate::model::lock::lock;
 use crate::{CallError, ErrorCode, SpecRef};
 
 /// How many malformed messages a peer may send before it is disconnected.
@@ -292,7 +293,7 @@ impl Connection {
     }
 
     fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.heard)
     }
 
     /// Forgets the operations of the peer.
@@ -314,7 +315,7 @@ impl Connection {
 
     /// True if the peer serves operations, or runs requests of this side.
     pub(super) fn is_needed(&self) -> bool {
-        self.heard().specs().next().is_some() || self.pending.pending_count() > 0
+        self.heard().specs().next().is_some() || self.pending.in_flight() > 0
     }
 
     /// Responds to a peer that wants no more requests, when the last has been sent.

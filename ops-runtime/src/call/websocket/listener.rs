@@ -10,6 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::run::accept::accept;
+
 /// Limit of the bytes of a request head.
 const MAX_HEAD: usize = 32 << 10;
 
@@ -28,21 +30,19 @@ impl Default for Handshakes {
     }
 }
 
-/// Accepts connections until it is stopped.
+/// Accepts connections until it is stopped, or until the listener is broken.
 pub(super) async fn serve(listener: TcpListener, router: axum::Router, limits: Handshakes, stop: CancellationToken) {
     let mut begun: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept(&listener) => accepted,
             () = stop.cancelled() => return,
         };
         let stream = match accepted {
-            Ok((stream, _)) => stream,
+            Ok(stream) => stream,
             Err(error) => {
-                // The limit of open files may be reached; connections that end make room.
-                tracing::warn!(%error, "a connection can't be accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
+                tracing::warn!(%error, "the hub can accept no more connections: its listener is broken");
+                return;
             }
         };
         if begun.len() >= limits.most {
@@ -60,8 +60,6 @@ pub(super) async fn serve(listener: TcpListener, router: axum::Router, limits: H
 
 /// Serves requests until one has become a WebSocket, or the time is up.
 async fn handshake(stream: TcpStream, router: axum::Router, time: Duration) {
-    // Writes are complete messages, so waiting for more gains nothing.
-    let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(time)
@@ -70,5 +68,28 @@ async fn handshake(stream: TcpStream, router: axum::Router, time: Duration) {
         .with_upgrades();
     if let Ok(Err(error)) = tokio::time::timeout(time, connection).await {
         tracing::debug!(%error, "a connection ended before it was one of the hub's");
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    /// The socket of a connection can accept none.
+    #[tokio::test]
+    async fn a_broken_listener_ends_the_server() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        // A socket that is ready to be read is asked for a connection.
+        peer.write_all(b"GET").await.unwrap();
+        let socket = OwnedFd::from(stream.into_std().unwrap());
+        let broken = TcpListener::from_std(std::net::TcpListener::from(socket)).unwrap();
+        let served = serve(broken, axum::Router::new(), Handshakes::default(), CancellationToken::new());
+        tokio::time::timeout(Duration::from_secs(10), served).await.expect("the listener is polled for ever");
     }
 }

@@ -1,7 +1,7 @@
 //! The outgoing frames of a connection: encoded by the sender, written together by the connection.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use futures_util::task::AtomicWaker;
@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use crate::call::budget::{FLOOR, Share};
 use crate::call::{CallEvent, Frame, Link, Unsent};
+use crate::model::lock::lock;
 use crate::{BoxFuture, CallError};
 
 /// Number of queued bytes from which the queue has no room for another item or request.
@@ -55,7 +56,7 @@ impl Outbox {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Begins to queue for a peer with this share.

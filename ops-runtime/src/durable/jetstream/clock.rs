@@ -1,14 +1,15 @@
 //! The server's clock, by which deadlines are compared.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use async_nats::datetime;
 use async_nats::jetstream::Context;
 use chrono::{DateTime, SecondsFormat};
 use serde::Deserialize;
 
-use crate::model::clock::millis;
+use crate::model::clock::{millis, since_epoch};
+use crate::model::lock::lock;
 
 /// A response that took less than this is used even if others were faster.
 const SLOW: Duration = Duration::from_secs(1);
@@ -34,12 +35,11 @@ struct Answer {
 impl Clock {
     /// Begins with the system's time, until the server was asked.
     pub(super) fn new() -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { at: Mutex::new(Known { at: Instant::now(), time: millis(now), best: None }) }
+        Self { at: Mutex::new(Known { at: Instant::now(), time: millis(since_epoch()), best: None }) }
     }
 
     pub(super) fn now(&self) -> u64 {
-        let Known { at, time, .. } = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { at, time, .. } = *lock(&self.at);
         time.saturating_add(millis(at.elapsed()))
     }
 
@@ -54,7 +54,7 @@ impl Clock {
     /// Uses a time that the server sent. It may be wrong by half of the response time, so a slow response is ignored if
     /// there was a faster one. The first is always used, since it is better than the system's time.
     fn hear(&self, time: u64, took: Duration) {
-        let mut known = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.at);
         if known.best.is_none_or(|best| took < SLOW.max(best * 2)) {
             let best = known.best.map_or(took, |best| best.min(took));
             *known = Known { at: Instant::now(), time: time.saturating_add(millis(took / 2)), best: Some(best) };

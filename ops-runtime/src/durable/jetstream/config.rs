@@ -9,7 +9,6 @@ use crate::nats::{Access, login_setters};
 
 /// The settings of [`JetStream`](super::JetStream); the defaults favour safety.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct JetStreamConfig {
     pub(super) prefix: String,
     pub(super) access: Access,
@@ -141,7 +140,7 @@ impl fmt::Debug for JetStreamConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JetStreamConfig")
             .field("prefix", &self.prefix)
-            .field("login", &self.access)
+            .field("access", &self.access)
             .field("replicas", &self.replicas)
             .field("in_memory", &self.in_memory)
             .field("as_found", &self.as_found)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{Consumer, pull};
@@ -33,7 +33,8 @@ use crate::CallError;
 use crate::durable::JobId;
 use crate::durable::engine::EngineResult;
 use crate::durable::error::UNREADABLE;
-use crate::model::random::jitter;
+use crate::model::lock::lock;
+use crate::model::random::reconnect;
 use crate::nats::{refused, servers, unusable};
 
 /// Timeout of one request to the server.
@@ -111,10 +112,7 @@ impl Core {
             .options(url)?
             .connection_timeout(REQUEST)
             .ping_interval(Duration::from_secs(2))
-            .reconnect_delay_callback(|attempts| {
-                let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(5));
-                jitter(Duration::from_millis(50) * doubled)
-            })
+            .reconnect_delay_callback(reconnect)
             .event_callback(move |event| {
                 match event {
                     Event::Disconnected | Event::Closed => losing.store(counting.now(), Ordering::Relaxed),
@@ -157,7 +155,7 @@ impl Core {
     /// The queue; its stream and consumers are made if they are missing.
     pub(super) async fn queue(&self, name: &str) -> Result<Arc<Queue>, CallError> {
         let cell = {
-            let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queues = lock(&self.queues);
             match queues.get(name) {
                 Some(cell) => cell.clone(),
                 None => queues.entry(name.to_owned()).or_default().clone(),

@@ -1,13 +1,14 @@
 //! The jobs that this process holds.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use async_nats::Subject;
 
 use crate::durable::JobId;
 use crate::durable::record::JobRecord;
+use crate::model::lock::lock;
 
 /// How long a closed job is remembered at least.
 const CLOSED: Duration = Duration::from_secs(5);
@@ -63,7 +64,7 @@ struct Closed {
 
 impl Held {
     fn jobs(&self) -> MutexGuard<'_, HashMap<JobId, Lease>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.jobs)
     }
 
     pub(super) fn insert(&self, id: JobId, lease: Lease) {
@@ -98,7 +99,7 @@ impl Held {
             None => {}
         }
         drop(jobs);
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closed = lock(&self.closed);
         if closed.since.is_none_or(|since| since.elapsed() > CLOSED) {
             closed.before = std::mem::take(&mut closed.now);
             closed.since = Some(Instant::now());
@@ -109,7 +110,7 @@ impl Held {
 
     /// True if the job with this sequence was closed recently.
     pub(super) fn is_closed(&self, id: &JobId, sequence: u64) -> bool {
-        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = lock(&self.closed);
         [&closed.now, &closed.before].iter().any(|closed| closed.get(id).is_some_and(|end| sequence < *end))
     }
 

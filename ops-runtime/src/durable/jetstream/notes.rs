@@ -5,7 +5,7 @@
 //! subscribes to the subject of its end. The message may arrive before it is stored, so the process then reads the job.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use async_nats::{Client, Subscriber};
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::CallError;
 use crate::durable::JobId;
+use crate::model::lock::lock;
 use crate::nats::unusable;
 
 /// Number of submitted jobs whose notices are expected.
@@ -112,7 +113,7 @@ impl Notes {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     /// The subject under which the ends of jobs that are submitted here arrive, followed by their ids.
@@ -147,7 +148,7 @@ impl Notes {
 async fn read(mut notices: Subscriber, skip: usize, table: Arc<Mutex<Table>>) {
     while let Some(notice) = notices.next().await {
         let Some(id) = notice.subject.get(skip..) else { continue };
-        let table = table.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = lock(&table);
         if let Some(entry) = table.jobs.get(id) {
             // Without a waiter, the ending is not stored here: it can be read.
             let ending = if entry.is_heard() { notice.payload } else { Bytes::new() };

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use super::core::Core;
 use crate::CallError;
 use crate::durable::engine::Delivery;
 use crate::durable::retry::after;
+use crate::model::lock::lock;
 use crate::model::random::jitter;
 use crate::nats::unusable;
 
@@ -144,11 +145,11 @@ impl Shared {
     }
 
     fn ready(&self) -> MutexGuard<'_, VecDeque<Box<Admitted>>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ready)
     }
 
     fn further(&self) -> MutexGuard<'_, Vec<jetstream::Message>> {
-        self.further.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.further)
     }
 
     /// Adds what is to be run to what is ready, if a first look shows that. Does not wait, so no message is lost with a

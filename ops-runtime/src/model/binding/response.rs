@@ -80,4 +80,14 @@ impl StatusRange {
             Self::Default => false,
         }
     }
+
+    /// The code of an error that is declared for these statuses.
+    #[cfg(any(feature = "openapi", feature = "registry"))]
+    pub(crate) fn error_code(self) -> String {
+        match self {
+            Self::Exact(status) => format!("HTTP_{status}"),
+            Self::Class(class) => format!("HTTP_{class}XX"),
+            Self::Default => "HTTP_ERROR".to_owned(),
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! Reading bodies: as a stream, as bytes, into a file.
 
 use std::fmt;
+use std::fs::Permissions;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
@@ -14,7 +15,9 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Body, Content};
-use crate::BoxStream;
+use crate::model::lock::lock;
+use crate::model::random;
+use crate::{BoxStream, CallError};
 
 /// How much of a file is read at a time.
 const CHUNK: usize = 64 * 1024;
@@ -36,7 +39,7 @@ impl Shared {
     }
 
     fn take(&self) -> io::Result<BoxStream<'static, io::Result<Bytes>>> {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let stream = lock(&self.stream).take();
         stream.ok_or_else(|| io::Error::other("the stream of the body was read already"))
     }
 }
@@ -128,7 +131,7 @@ impl Body {
     #[cfg(feature = "gateway")]
     pub(crate) fn hold_until_read(&self, held: impl Send + 'static) {
         let Content::Stream(shared) = &self.content else { return };
-        let mut stream = shared.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = lock(&shared.stream);
         if let Some(pieces) = stream.take() {
             let mut held = Some(held);
             let end = stream::poll_fn(move |_| {
@@ -190,9 +193,13 @@ impl Body {
 
     /// Writes all bytes into a file, which is created or overwritten, and returns how many there were.
     ///
+    /// The bytes are written to another file beside it, which takes its place at the end. So a file that is there stays as it
+    /// is until all bytes have arrived. It keeps its permissions, but belongs to who saves it, and other names of the file that
+    /// was there (hard links) keep the old bytes. What is no file, such as a pipe or a link to nothing, is written to directly.
+    ///
     /// # Errors
-    /// If the body can't be read or the file can't be written; bytes written until then stay. If the body is that file itself,
-    /// or not even its first bytes can be read, the file stays as it is.
+    /// If the body can't be read, the file can't be written, or the body is that file itself. The error names the file. That of
+    /// a body that was received has a [`CallError`] in it: `CallError::from(error)` is that error, with its operation.
     pub async fn save(self, path: impl AsRef<Path>) -> io::Result<u64> {
         let path = path.as_ref();
         if let Content::File(source) = &self.content
@@ -201,18 +208,82 @@ impl Body {
             let message = format!("the file `{}` is the body itself: save it to another file", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let mut stream = self.into_stream();
-        // To create a file empties the one that is there, so the body must be readable before.
-        let mut next = stream.next().await.transpose()?;
-        let mut file = File::create(path).await.map_err(|error| of_file(path, &error))?;
-        let mut written = 0;
-        while let Some(piece) = next {
-            file.write_all(&piece).await?;
-            written += piece.len() as u64;
-            next = stream.next().await.transpose()?;
+        self.write(path).await.map_err(|error| unsaved(path, error))
+    }
+
+    async fn write(self, path: &Path) -> io::Result<u64> {
+        // The file that a link leads to is replaced, and not the link.
+        let found = tokio::fs::canonicalize(path).await;
+        // Where it leads to nothing, the file is made there.
+        let leads_to_nothing =
+            found.is_err() && tokio::fs::symlink_metadata(path).await.is_ok_and(|there| there.is_symlink());
+        let path = found.unwrap_or_else(|_| path.to_owned());
+        let there = tokio::fs::metadata(&path).await.ok();
+        if leads_to_nothing || there.as_ref().is_some_and(|there| !there.is_file()) {
+            return copy(self.into_stream(), File::create(path)).await;
         }
-        file.flush().await?;
+        if there.is_some() {
+            // A file that must not be written must not be replaced either.
+            File::options().write(true).open(&path).await?;
+        }
+        let beside = Beside::of(&path);
+        let permissions = there.map(|there| there.permissions());
+        let written = copy(self.into_stream(), async { beside.create(permissions) }).await?;
+        tokio::fs::rename(&beside.0, &path).await?;
         Ok(written)
+    }
+}
+
+/// Writes a stream into a file, which is opened only then, and returns how many bytes there were.
+async fn copy(mut stream: BodyStream, opened: impl Future<Output = io::Result<File>>) -> io::Result<u64> {
+    // Without its first bytes, nothing is created.
+    let mut next = stream.next().await.transpose()?;
+    let mut file = opened.await?;
+    let mut written = 0;
+    while let Some(piece) = next {
+        file.write_all(&piece).await?;
+        written += piece.len() as u64;
+        next = stream.next().await.transpose()?;
+    }
+    file.flush().await?;
+    Ok(written)
+}
+
+/// A new file beside another. It is removed when this is dropped, unless it has taken the place of the other.
+struct Beside(PathBuf);
+
+impl Beside {
+    fn of(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // A name has at most 255 bytes on most systems.
+        let name: String = name.chars().take(40).collect();
+        Self(path.with_file_name(format!(".{name}.{}", random::key())))
+    }
+
+    /// Creates the file, with these permissions from the start.
+    ///
+    /// It is done at once. On another thread, the file would be created even after the task was cancelled, and stay.
+    fn create(&self, permissions: Option<Permissions>) -> io::Result<File> {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+
+            // Until it has those of the other file, nobody else may open it.
+            options.mode(if permissions.is_some() { 0o600 } else { 0o666 });
+        }
+        let file = options.open(&self.0)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        Ok(File::from_std(file))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -225,6 +296,17 @@ impl From<Bytes> for Body {
 /// An error that names the file.
 fn of_file(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the file `{}`: {error}", path.display()))
+}
+
+/// The error of a body that could not be saved, which names the file. A `CallError` stays one.
+fn unsaved(path: &Path, error: io::Error) -> io::Error {
+    match error.downcast::<CallError>() {
+        Ok(own) => {
+            let message = format!("the file `{}` was not saved: {}", path.display(), own.message());
+            io::Error::other(own.with_message(message))
+        }
+        Err(error) => io::Error::new(error.kind(), format!("the file `{}` was not saved: {error}", path.display())),
+    }
 }
 
 /// True if two paths lead to one file.

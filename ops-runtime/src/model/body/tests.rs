@@ -44,6 +44,7 @@ fn content_does_not_show() {
 mod streams {
     use super::super::handover;
     use super::*;
+    use crate::CallError;
     use futures_util::{FutureExt, StreamExt, stream};
 
     fn streamed() -> Body {
@@ -120,8 +121,55 @@ mod streams {
             assert!(error.contains(told), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept", "{error}");
         }
+        // A body that breaks off leaves what is there, and nothing beside it.
+        let broken = Body::stream(stream::iter([Ok("ab".into()), Err(std::io::Error::other("reset"))]));
+        let told = format!("the file `{}` was not saved: reset", path.display());
+        assert_eq!(broken.save(&path).await.unwrap_err().to_string(), told);
+        let failure = CallError::new("TIMEOUT", "silent").with_operation("t.get");
+        let broken = Body::stream(stream::iter([Ok("ab".into()), Err(std::io::Error::other(failure))]));
+        let error = CallError::from(broken.save(&path).await.unwrap_err());
+        let told = format!("t.get: TIMEOUT: the file `{}` was not saved: silent", path.display());
+        assert_eq!((error.to_string(), error.is_retryable()), (told, true));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
         assert_eq!(Body::default().save(&path).await.unwrap(), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_saved_file_takes_the_place_of_another() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let folder = std::env::temp_dir().join(format!("ops-body-place-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (path, link) = (folder.join("a.txt"), folder.join("link"));
+        std::fs::write(&path, "longer than before").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        symlink(&path, &link).unwrap();
+        assert_eq!(streamed().save(&link).await.unwrap(), 4);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "abcd");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+        // Others can't read what has arrived so far either.
+        let files = folder.clone();
+        let pieces = stream::iter(0..2).map(move |_| {
+            let found = std::fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
+            let mut modes = found.filter(std::fs::Metadata::is_file).map(|found| found.permissions().mode() & 0o777);
+            assert!(modes.all(|mode| mode == 0o600));
+            Ok("ab".into())
+        });
+        assert_eq!(Body::stream(pieces).save(&path).await.unwrap(), 4);
+        // A device is no file that another could take the place of.
+        assert_eq!(streamed().save("/dev/null").await.unwrap(), 4);
+        // A link to a file that is not there yet stays one.
+        let (later, link) = (folder.join("later.txt"), folder.join("to later"));
+        symlink(&later, &link).unwrap();
+        assert_eq!(streamed().save(&link).await.unwrap(), 4);
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(&later).unwrap(), "abcd");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -230,7 +230,14 @@ impl CallError {
     /// `OPERATION_NOT_FOUND` of a known operation that no worker serves now: their details have `retryable`. A call that was
     /// cancelled, and an unknown id, do not have it.
     ///
-    /// It does not say that the operation was not carried out: whether to repeat it is another question.
+    /// An HTTP client knows if a request is safe to repeat: by its method, by an idempotency key, or because
+    /// `Retry::with_idempotent` says so. Of any other request that may have been carried out, such as a POST that timed out,
+    /// the error is not retryable. It is so only if no connection was made, or if the server refused the request for now: by
+    /// the statuses 408, 425 and 429, and by 503 with `Retry-After`. That holds in the process of the client: it is not part
+    /// of the JSON. A subscription by such a request, once it is open, is an exception: the `TIMEOUT` with which its own
+    /// deadline or idle timeout ends it is retryable.
+    ///
+    /// Of other operations, it does not say that they were not carried out: whether to repeat them is another question.
     ///
     /// ```
     /// use ops_runtime::{CallError, ErrorCode};
@@ -246,6 +253,7 @@ impl CallError {
     pub fn is_retryable(&self) -> bool {
         let is_marked = || self.details().get(RETRYABLE) == Some(&Value::Bool(true));
         match (self.status(), self.code()) {
+            _ if self.0.uncertain => false,
             (Some(status), _) => may_pass(status.into()),
             (None, ErrorCode::Timeout) => true,
             (None, ErrorCode::Aborted | ErrorCode::OperationNotFound) if is_marked() => true,
@@ -281,7 +289,14 @@ impl CallError {
     /// The error of a response with the code and the message that its server gave it.
     #[cfg(feature = "http")]
     pub(crate) fn renamed(mut self, code: String, message: String) -> Self {
-        (self.0.code, self.0.message) = (code.into(), message.into());
+        self.0.code = code.into();
+        self.with_message(message)
+    }
+
+    /// The error with another message.
+    #[cfg(feature = "registry")]
+    pub(crate) fn with_message(mut self, message: String) -> Self {
+        self.0.message = message.into();
         self
     }
 
@@ -294,6 +309,20 @@ impl CallError {
             let own = self.0.details.get_mut("body").and_then(|body| body.get_mut("details"));
             self.0.details = own.map(Value::take).unwrap_or_default();
         }
+        self
+    }
+
+    /// Marks the failure of a request that may have been carried out, and that a repetition might carry out again.
+    #[cfg(feature = "http")]
+    pub(crate) fn uncertain(mut self) -> Self {
+        self.0.uncertain = true;
+        self
+    }
+
+    /// Takes the mark of [`uncertain`](Self::uncertain) away, where a repetition does no harm.
+    #[cfg(feature = "http")]
+    pub(crate) fn certain(mut self) -> Self {
+        self.0.uncertain = false;
         self
     }
 

@@ -15,8 +15,8 @@ const LOOK: Duration = Duration::from_millis(2);
 /// A load is large if the peer takes one part in so many of a processor, as far as it gets turns.
 const MUCH: u32 = 50;
 
-/// The load of a connection with one request at a time is small, so that others wait for it, if it takes at most one
-/// part in so many of a processor, or little beside large loads.
+/// The load of a connection with one request at a time is small if it takes at most one part in so many of a processor, or
+/// little beside large loads. Others wait for a small load.
 const FEW: u32 = 200;
 
 /// For how long a peer works in turns after a long piece of work, even if few loads are large.

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::atomic::AtomicUsize;
 use std::task::{Context as Task, Poll, Waker};
 
-use super::cost::{Next, Turn};
+use super::cost::Next;
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use futures_util::task::AtomicWaker;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::model::lock::lock;
+
 /// The shortest and the longest interval between two checks of the connections.
 const TICK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
@@ -47,7 +49,7 @@ impl Watch {
     /// The requests of a new connection.
     pub(super) fn connection(&self) -> Arc<Requests> {
         let requests = Arc::<Requests>::default();
-        let mut connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = lock(&self.0.connections);
         if connections.waiting.is_empty() {
             self.0.changed.notify_one();
         }
@@ -58,7 +60,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.0.connections.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
+        lock(&self.0.connections).is_over = true;
         self.0.changed.notify_one();
     }
 }
@@ -66,7 +68,7 @@ impl Drop for Watch {
 impl Watched {
     fn run(&self) {
         let tick = (self.timeout / 8).clamp(TICK.0, TICK.1);
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = lock(&self.connections);
         while !connections.is_over {
             connections = if connections.waiting.is_empty() {
                 self.changed.wait(connections).unwrap_or_else(PoisonError::into_inner)

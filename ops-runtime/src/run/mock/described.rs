@@ -10,7 +10,7 @@ use super::example::{example, fitting};
 use crate::model::spec_ref::SpecRef;
 use crate::normalise::Validator;
 use crate::run::handler::{Endpoint, Handler, Registration};
-use crate::run::payload::{Payload, PayloadStream};
+use crate::run::payload::{Payload, PayloadFuture, PayloadStream};
 use crate::{
     BoxFuture, CallError, Context, ErrorResponse, HttpMeta, HttpResponse, OperationKind, OperationSpec,
     ResponseEnvelope, Schema, StatusRange,
@@ -74,12 +74,7 @@ impl Examples {
 }
 
 impl Endpoint for Examples {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        _: Value,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call(&self, spec: &OperationSpec, _: Value, context: Context) -> PayloadFuture {
         Box::pin(ready(self.answer(spec, preferred(&context))))
     }
 
@@ -116,7 +111,9 @@ fn usual(spec: &OperationSpec) -> Answer {
 
 /// The response that is described for a status.
 fn preferring(spec: &OperationSpec, status: u16) -> Result<Answer, CallError> {
-    let Some(response) = spec.http().and_then(|binding| binding.response(status, "")) else {
+    // No response can end with another status.
+    let binding = spec.http().filter(|_| (200..600).contains(&status));
+    let Some(response) = binding.and_then(|binding| binding.response(status, "")) else {
         let responses = spec.http().into_iter().flat_map(|binding| binding.responses.iter());
         let all: Vec<String> = responses.map(|response| named(response.status)).collect();
         let message = format!("`{}` describes no response with status {status}; it has {}", spec.id, all.join(", "));
@@ -125,11 +122,12 @@ fn preferring(spec: &OperationSpec, status: u16) -> Result<Answer, CallError> {
     if status / 100 == 2 {
         return Ok(success(spec, response, status));
     }
-    let class = format!("HTTP_{}XX", status / 100);
-    let errors = || spec.errors.iter();
-    let error = errors().find(|error| error.http_status == Some(status));
-    let error = error.or_else(|| errors().find(|error| error.code == class));
-    let error = error.or_else(|| errors().find(|error| error.code == "HTTP_ERROR"));
+    let of = |range: StatusRange| {
+        let code = range.error_code();
+        spec.errors.iter().find(|error| error.code == code)
+    };
+    let error = spec.errors.iter().find(|error| error.http_status == Some(status));
+    let error = error.or_else(|| of(StatusRange::Class(status / 100))).or_else(|| of(StatusRange::Default));
     let body = error.map_or(Value::Null, |error| of_schema(&error.schema, spec));
     Err(ErrorResponse::new(status, body).into())
 }
@@ -217,5 +215,26 @@ mod tests {
         let error = call("code=500").unwrap_err();
         assert_eq!(error.code().as_str(), "NOT_DESCRIBED");
         assert!(error.message().ends_with("no response with status 500; it has 201, 4XX, 202"), "{error}");
+    }
+
+    #[test]
+    fn a_default_describes_no_status_that_cannot_be_sent() {
+        let mut spec = spec();
+        let mut binding = HttpBinding::new("GET", "/");
+        binding.responses = vec![HttpResponse::new(StatusRange::Default, "application/json")].into();
+        spec.binding = crate::Binding::Http(binding);
+        spec.errors = vec![ErrorDefinition::new("HTTP_ERROR").with_schema(TEXT)].into();
+        let registry = Registry::new();
+        registry.register(examples(spec)).unwrap();
+        let call = |status: u16| {
+            let options = CallOptions::new().with_metadata("prefer", format!("code={status}"));
+            registry.call_with("shop.show", json!({}), options).now_or_never().unwrap().unwrap_err()
+        };
+        for status in [0, 99, 101, 150, 199, 600, 999] {
+            assert_eq!(call(status).code().as_str(), "NOT_DESCRIBED", "{status}");
+        }
+        for status in [300, 404, 599] {
+            assert_eq!(call(status).status(), Some(status));
+        }
     }
 }

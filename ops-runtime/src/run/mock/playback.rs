@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 
 use super::line::{Answer, Line};
+use crate::model::lock::lock;
 use crate::model::text::readable;
 use crate::normalise::equal;
 use crate::{CallError, pointer};
@@ -58,7 +59,7 @@ impl Tape {
     /// # Errors
     /// If there is none; the error has the differences to the nearest call.
     pub(super) fn answer(&self, id: &str, input: &Value) -> Result<Answer, CallError> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = lock(&self.0);
         let fits = |call: &Recorded| equal(&call.input, input);
         let next = calls.iter().position(|call| fits(call) && !call.was_played);
         let at = next.or_else(|| calls.iter().rposition(fits));

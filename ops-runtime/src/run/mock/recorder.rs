@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
 use serde_core::Serialize;
 use serde_json::Value;
 
 use super::line::{Answer, Line, Outcome, input_of, outcome_of};
+use crate::model::lock::lock;
 use crate::run::payload::to_value;
 use crate::{Call, CallError, CallOptions, Caller, EnvelopeStream, ResponseEnvelope, Subscribe};
 
@@ -91,7 +92,7 @@ fn unwritten(error: &CallError) -> CallError {
 
 fn write(file: &Mutex<File>, line: &Line) -> Result<(), CallError> {
     let text = format!("{}\n", line.to_text());
-    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut file = lock(file);
     file.write_all(text.as_bytes())
         .map_err(|error| CallError::execution(format!("the call cannot be recorded: {error}")))
 }

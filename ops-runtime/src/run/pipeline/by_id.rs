@@ -1,5 +1,6 @@
 //! Calls by id, for which the program need not know the types.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, ready};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::failure::{failed, named};
 use super::guard::Boxed;
 use super::invocation::Invocation;
-use super::{EnvelopeStream, ended, open, output, start_erased, with_json_bodies};
+use super::{EnvelopeStream, ended, has_own_types, noted, open, output, start_erased, with_json_bodies};
 use crate::model::body::handover::Bodies;
 use crate::run::ending::Ending;
 use crate::run::payload::Payload;
@@ -21,6 +22,12 @@ use crate::{CallError, OutputPolicy, ResponseEnvelope};
 // Not an async fn, which would move the call and its input once more.
 #[must_use = "a call ends when its future is dropped"]
 pub struct CallFuture(State);
+
+impl fmt::Debug for CallFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallFuture").finish_non_exhaustive()
+    }
+}
 
 enum State {
     Refused(Option<CallError>),
@@ -95,13 +102,27 @@ pub(crate) fn check_input(mut call: Invocation, id: &str, input: &Value) -> Resu
 
 /// Starts a subscription by its id.
 pub(crate) async fn stream(call: Invocation, id: &str, input: Value) -> Result<EnvelopeStream<Value>, CallError> {
-    start_dynamic_stream(call, id, input).await.map_err(|error| error.with_operation(id.to_owned()))
+    start_dynamic_stream(call, id, input, false).await.map_err(|error| error.with_operation(id.to_owned()))
 }
+
+/// Like [`stream`], for a server that promises the output's schema: an item that stays unrepaired is an error in its place.
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) async fn answer_stream(
+    call: Invocation,
+    id: &str,
+    input: Value,
+) -> Result<EnvelopeStream<Value>, CallError> {
+    start_dynamic_stream(call, id, input, true).await.map_err(|error| error.with_operation(id.to_owned()))
+}
+
+/// Normalises an item of a subscription.
+type Check = fn(&Entry, OutputPolicy, ResponseEnvelope<Payload>) -> Result<ResponseEnvelope<Value>, CallError>;
 
 async fn start_dynamic_stream(
     mut call: Invocation,
     id: &str,
     mut input: Value,
+    is_promised: bool,
 ) -> Result<EnvelopeStream<Value>, CallError> {
     let policy = call.policy;
     let registry = call.context.registry.clone();
@@ -113,9 +134,15 @@ async fn start_dynamic_stream(
     };
     let checked = entry.check_input(&input, &call.context).and_then(|()| entry.check_members(&input, &call.context));
     checked.map_err(|error| call.refused(&entry, &input, error))?;
-    let stream = open(call, &entry, input).await?;
+    let (stream, ending) = open(call, &entry, input).await?;
+    let form = entry.handler.as_ref().map(|handler| handler.erased.input_form());
+    let check: Check = match is_promised && !form.is_some_and(has_own_types(&entry)) {
+        true => output::conforming,
+        false => output::dynamic,
+    };
     let read = move |item: Result<_, CallError>| {
-        item.and_then(|item| output::dynamic(&entry, policy, item)).map_err(|error| named(error, &entry.spec))
+        let read = item.and_then(|item| check(&entry, policy, item));
+        noted(ending.as_ref(), read.map_err(|error| named(error, &entry.spec)))
     };
     Ok(stream.map(read).boxed())
 }

@@ -41,9 +41,10 @@ use super::invocation::{Invocation, Origin};
 use super::output;
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
+use crate::record::DecodeError;
 use crate::run::handler::{Endpoint, InputForm, Typed};
 use crate::run::input;
-use crate::run::payload::{Payload, PayloadStream, Reply, to_bytes, to_text, to_value};
+use crate::run::payload::{Payload, PayloadFuture, PayloadStream, Reply, to_bytes, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
     Body, Call, CallError, Context, Handler, Operation, OperationSpec, ResponseEnvelope, SpecRef, Subscribe, Text,
@@ -99,13 +100,7 @@ pub(super) trait RunTyped<Op: Operation>: Send + Sync {
     fn run(&self, input: Op::Input, origin: Origin<'_>, limits: Limits, strict: Option<Arc<Entry>>) -> Answer<Op>;
 
     /// Runs it for a caller that gets JSON.
-    fn run_encoded(
-        &self,
-        input: Op::Input,
-        context: Context,
-        encode: Encode<Op::Output>,
-        id: Text,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+    fn run_encoded(&self, input: Op::Input, context: Context, encode: Encode<Op::Output>, id: Text) -> PayloadFuture;
 }
 
 impl<Op, F, Fut> RunTyped<Op> for F
@@ -118,13 +113,7 @@ where
         running::<Op, Fut>(|| self(input, Invocation::from(origin).context), limits, strict)
     }
 
-    fn run_encoded(
-        &self,
-        input: Op::Input,
-        context: Context,
-        encode: Encode<Op::Output>,
-        id: Text,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn run_encoded(&self, input: Op::Input, context: Context, encode: Encode<Op::Output>, id: Text) -> PayloadFuture {
         encoded(self(input, context), encode, id)
     }
 }
@@ -142,13 +131,7 @@ where
         running::<Op, Fut>(|| (self.0)(input), limits, strict)
     }
 
-    fn run_encoded(
-        &self,
-        input: Op::Input,
-        _: Context,
-        encode: Encode<Op::Output>,
-        id: Text,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn run_encoded(&self, input: Op::Input, _: Context, encode: Encode<Op::Output>, id: Text) -> PayloadFuture {
         encoded((self.0)(input), encode, id)
     }
 }
@@ -173,7 +156,7 @@ fn encoded<T: 'static>(
     work: impl Future<Output = Result<Reply<T>, CallError>> + Send + 'static,
     encode: Encode<T>,
     id: Text,
-) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+) -> PayloadFuture {
     // Not an async block, which would have room for the future twice.
     Box::pin(work.map(move |reply| encode(reply?, id)))
 }
@@ -238,12 +221,7 @@ fn checked_strictly<T: Serialize>(
 }
 
 impl<Op: Operation> Endpoint for TypedCall<Op> {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        input: Value,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call(&self, spec: &OperationSpec, input: Value, context: Context) -> PayloadFuture {
         self.run(spec, &Payload::Value(input), context, encode)
     }
 
@@ -256,23 +234,13 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         read.is_ok() && has_all
     }
 
-    fn call_payload(
-        &self,
-        spec: &OperationSpec,
-        input: Payload,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call_payload(&self, spec: &OperationSpec, input: Payload, context: Context) -> PayloadFuture {
         // The result has the form of the input.
         let encode = if matches!(input, Payload::Value(_)) { encode } else { encode_text };
         self.run(spec, &input, context, encode)
     }
 
-    fn call_text(
-        &self,
-        spec: &OperationSpec,
-        input: Payload,
-        context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    fn call_text(&self, spec: &OperationSpec, input: Payload, context: Context) -> PayloadFuture {
         self.run(spec, &input, context, encode_bytes)
     }
 }
@@ -284,16 +252,26 @@ impl<Op: Operation> TypedCall<Op> {
         input: &Payload,
         context: Context,
         encode: Encode<Op::Output>,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+    ) -> PayloadFuture {
         let read = || input::read::<Op::Input>(input);
         let bodies = context.extension::<Bodies>();
         let encode = if bodies.is_some_and(Bodies::wants_output) { encode_body } else { encode };
         let read = bodies.map_or_else(read, |bodies| handover::resolving(bodies, read).0);
         match read {
             Ok(input) => self.0.run_encoded(input, context, encode, spec.id.clone()),
-            Err(error) => Box::pin(ready(Err(input::invalid(Op::SPEC, &error)))),
+            Err(error) => Box::pin(ready(Err(unfit(spec, input, &context, &error)))),
         }
     }
+}
+
+/// The error of an input that is not of the operation's type: a type is read up to the first fault, and the schema has all.
+#[cold]
+fn unfit(spec: &OperationSpec, input: &Payload, context: &Context, first: &DecodeError) -> CallError {
+    let first = input::invalid(spec, first);
+    let Some(entry) = context.registry.table().get(&spec.id).cloned() else { return first };
+    let checked = input::value(spec, input.clone()).and_then(|input| entry.check_input(&input, context));
+    // A schema may say less than the type.
+    checked.err().unwrap_or(first)
 }
 
 /// The items of a typed subscription.
@@ -326,6 +304,10 @@ impl<Op: Operation> Endpoint for TypedStream<Op> {
             }
             Err(error) => Box::pin(ready(Err(input::invalid(Op::SPEC, &error)))),
         }
+    }
+
+    fn input_form(&self) -> InputForm {
+        InputForm::Types
     }
 }
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
 
+use crate::model::cut::start;
 use crate::model::media::essence;
 use crate::model::text::readable;
 use crate::normalise::NO_MORE;
@@ -44,7 +45,8 @@ pub(super) fn foreign_body(
     }
 }
 
-fn misplaced(meta: &ResponseMeta, expected: &str, found: &str, raw: Value, cut: bool) -> CallError {
+/// The error of a response of another kind than the operation's output; `cut` is true if `raw` is not all of it.
+pub(crate) fn misplaced(meta: &ResponseMeta, expected: &str, found: &str, raw: Value, cut: bool) -> CallError {
     let message = format!("the response is not what the operation gives: expected {expected}, found {found}");
     let violations = vec![json!({ "pointer": "", "expected": expected, "found": found })];
     error(meta, message, violations, raw, cut)
@@ -52,43 +54,69 @@ fn misplaced(meta: &ResponseMeta, expected: &str, found: &str, raw: Value, cut: 
 
 /// The error of a response that does not match its schema, under a policy that allows no difference.
 pub(super) fn strict(meta: &ResponseMeta, told: &[Told], raw: Payload) -> CallError {
-    let message = format!("the response does not match its schema: {}", summary(&told.iter().collect::<Vec<_>>()));
-    error(meta, message, list(told, None), raw_value(raw), false)
+    let told: Vec<&Told> = told.iter().collect();
+    let message = format!("the response does not match its schema: {}", summary(None, &told));
+    error(meta, message, list(None, &told), raw_value(raw), false)
 }
 
 /// The error of a result that is returned unrepaired to a caller that relies on the schema; it contains the value.
-#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn unfit(meta: &ResponseMeta, told: &[Told], value: Value) -> CallError {
-    let message = format!("the result does not match its schema: {}", summary(&told.iter().collect::<Vec<_>>()));
-    let error = error(meta, message, list(told, None), Value::Null, false);
-    let violations = error.details().get("violations").cloned().unwrap_or_default();
-    let details = json!({ "violations": violations, "value": value });
+    let told: Vec<&Told> = told.iter().collect();
+    let message = format!("the result does not match its schema: {}", summary(None, &told));
+    let error = error(meta, message, list(None, &told), Value::Null, false);
+    let details = json!({ "violations": error.violations(), "value": value });
     meta.told(error.with_details(details))
 }
 
 /// The error of a response that cannot be read into the operation's type.
 pub(super) fn mismatch(meta: &ResponseMeta, decode: &DecodeError, told: &[Told], raw: Payload) -> CallError {
-    let mut kept: Vec<&Told> = told.iter().filter(|told| told.is_kept()).collect();
     // Some violations of the schema, such as an unknown enum value, do not keep a response from its type.
-    kept.sort_by_key(|told| distance(&decode.pointer, &told.warning));
-    // The first mismatch with a type says less than all violations of the schema.
-    let what = if kept.is_empty() { decode.to_string() } else { summary(&kept) };
-    let message = format!("the response does not fit its type: {what}");
-    error(meta, message, list(told, Some(decode)), raw_value(raw), false)
+    let mut kept: Vec<(Nearness, &Told)> = told
+        .iter()
+        .filter(|told| told.is_kept())
+        .map(|told| (nearness(&decode.pointer, &told.warning), told))
+        .collect();
+    kept.sort_by_key(|(nearness, _)| *nearness);
+    // A value of another type at the place says more than the type's first mismatch. If there is none, the schema allows
+    // what the type does not take, or has a rule that is not the cause.
+    let is_told = kept.first().is_some_and(|(nearness, _)| *nearness < Nearness::Rule);
+    let cause = if is_told { None } else { Some(decode) };
+    let kept: Vec<&Told> = kept.into_iter().map(|(_, told)| told).collect();
+    let message = format!("the response does not fit its type: {}", summary(cause, &kept));
+    error(meta, message, list(cause, &kept), raw_value(raw), false)
 }
 
-/// How far a violation is from the place at which a type could not be read.
-fn distance(place: &str, warning: &Warning) -> u8 {
+/// How near a violation is to the place at which a type could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    /// At the place, of a value of another type.
+    There,
+    /// A property that is missing there.
+    Missing,
+    /// Inside of it.
+    Inside,
+    /// At the place, of a value of the right type. A rule, such as a bound, may not be why the type does not take the value.
+    Rule,
+    /// At a value that holds it.
+    Around,
+    Elsewhere,
+    /// It stands for others.
+    More,
+}
+
+fn nearness(place: &str, warning: &Warning) -> Nearness {
     if warning.expected == NO_MORE {
-        return 4;
+        return Nearness::More;
     }
     match warning.pointer.strip_prefix(place) {
-        Some("") => 0,
+        // `integer to be a multiple of 7`.
+        Some("") if warning.expected.starts_with(&*warning.found) => Nearness::Rule,
+        Some("") => Nearness::There,
         // Of missing properties, the place is the object.
-        Some(below) if warning.found == "absent" && below.rfind('/') == Some(0) => 1,
-        Some(below) if below.starts_with('/') => 2,
-        _ if !warning.pointer.is_empty() && is_inside(place, &warning.pointer) => 1,
-        _ => 3,
+        Some(below) if warning.found == "absent" && below.rfind('/') == Some(0) => Nearness::Missing,
+        Some(below) if below.starts_with('/') => Nearness::Inside,
+        _ if is_inside(place, &warning.pointer) => Nearness::Around,
+        _ => Nearness::Elsewhere,
     }
 }
 
@@ -111,7 +139,7 @@ pub(super) fn no_json(meta: &ResponseMeta, decode: &DecodeError, raw: Payload) -
     };
     let message = format!("the response {fault}: {decode}{}", position.unwrap_or_default());
     let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
-    error(meta, message, list(&[], Some(decode)), raw, cut)
+    error(meta, message, list(Some(decode), &[]), raw, cut)
 }
 
 fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Value, cut: bool) -> CallError {
@@ -128,22 +156,24 @@ fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Valu
     meta.told(CallError::new(ErrorCode::ValidationError, message).with_details(Value::Object(details)))
 }
 
-/// The first mismatch, and the number of the others.
-fn summary(told: &[&Told]) -> String {
-    let Some(Told { warning, .. }) = told.first() else { return "it differs".to_owned() };
-    let more: usize = told.iter().skip(1).map(|told| told.stands_for).sum();
+/// The cause, or else the first violation, and the number of the others.
+fn summary(cause: Option<&DecodeError>, told: &[&Told]) -> String {
+    let (first, others) = match (cause, told) {
+        (Some(cause), told) => (cause.to_string(), told),
+        (None, [first, others @ ..]) => (first.warning.to_string(), others),
+        (None, []) => return "it differs".to_owned(),
+    };
+    let more: usize = others.iter().map(|told| told.stands_for).sum();
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-    format!("{warning}{more}")
+    format!("{first}{more}")
 }
 
-fn list(told: &[Told], decode: Option<&DecodeError>) -> Vec<Value> {
-    let kept = |told: &&Told| told.is_kept();
-    let single = told.iter().filter(kept).filter(|told| told.stands_for == 1);
-    let mut listed: Vec<Value> = single.take(MAX_LISTED).map(|told| json!(told.warning)).collect();
-    if let Some(error) = decode.filter(|_| listed.is_empty()) {
-        listed.push(json!({ "pointer": error.pointer, "message": error.message }));
-    }
-    let all: usize = told.iter().filter(kept).map(|told| told.stands_for).sum();
+fn list(cause: Option<&DecodeError>, told: &[&Told]) -> Vec<Value> {
+    let kept = || told.iter().filter(|told| told.is_kept());
+    let single = kept().filter(|told| told.stands_for == 1).map(|told| json!(told.warning));
+    let cause = cause.map(|cause| json!({ "pointer": cause.pointer, "message": cause.message }));
+    let all = usize::from(cause.is_some()) + kept().map(|told| told.stands_for).sum::<usize>();
+    let mut listed: Vec<Value> = cause.into_iter().chain(single).take(MAX_LISTED).collect();
     let more = all.saturating_sub(MAX_LISTED);
     if more > 0 {
         listed.push(json!({ "pointer": "", "message": format!("and {more} more") }));
@@ -174,7 +204,7 @@ fn cut(value: Value, limit: usize) -> (Value, bool) {
     if text.len() <= limit {
         return (value, false);
     }
-    (Value::String(text.get(..text.floor_char_boundary(limit)).unwrap_or_default().to_owned()), true)
+    (Value::String(start(&text, limit).to_owned()), true)
 }
 
 /// The content types that are described for a response, and the actual one, if they cannot be the same.

@@ -81,7 +81,6 @@ pub(super) fn passed_on(
 }
 
 /// Like [`conforming`], for a caller that passes the result on.
-#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn conforming_text(
     entry: &Entry,
     policy: OutputPolicy,
@@ -153,7 +152,6 @@ fn with_text(entry: &Entry, mut envelope: ResponseEnvelope<Payload>, mended: Men
 }
 
 /// Like [`dynamic`], for a caller that relies on the schema: a result that stays unrepaired is an error with the value.
-#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn conforming(
     entry: &Entry,
     policy: OutputPolicy,
@@ -239,7 +237,6 @@ pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallErr
 }
 
 /// A result that needs no check, as a value.
-#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn parsed(envelope: ResponseEnvelope<Payload>) -> Result<ResponseEnvelope<Value>, CallError> {
     let ResponseEnvelope { data, meta, warnings } = envelope;
     Ok(ResponseEnvelope { data: parse(&meta, data)?, meta, warnings })

@@ -61,8 +61,8 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     if !is_foreign
         && let Some(Mended { text, told }) = mended_text(entry, policy, &data)?
         && let Ok(output) = record::with_variant(variant, || match &text {
-            Some(text) => record::from_str(text),
-            None => decode(&data),
+            Some(text) if !is_as_it_came(&told) => record::from_str(text),
+            _ => decode(&data),
         })
     {
         if !told.is_empty() {
@@ -71,6 +71,12 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         return Ok(with(output, meta, unless_removed(told)));
     }
     let (shaped, raw) = repaired(entry, policy, &meta, data, variant, takes_anything)?;
+    if is_as_it_came(&shaped.told)
+        && let Some(raw) = &raw
+        && let Ok(data) = record::with_variant(variant, || decode(raw))
+    {
+        return Ok(with(data, meta, Vec::new()));
+    }
     // What is repaired may still have whole numbers as `2.0`, which a `number` of an integer format allows.
     match record::with_variant(variant, || input::read_value(&shaped.value)) {
         Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),
@@ -135,8 +141,10 @@ fn may_be_another(
         && misfit::has_nothing_of(&entry.schemas, data, variant)
 }
 
-/// The warnings for a result in which a type kept an object of a tagged union that has no tag; an error if the result is an
-/// error object, which has nothing in common with the schema.
+/// The warnings for a result in which a type kept an object of a tagged union that has no tag.
+///
+/// # Errors
+/// If the result is an error object, which has nothing in common with the schema.
 fn of_no_variant(
     entry: &Entry,
     policy: OutputPolicy,
@@ -180,6 +188,12 @@ fn repaired(
         return Err(misfit::foreign(meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
     }
     Ok((shaped, raw))
+}
+
+/// True if nothing was repaired. A type skips undeclared properties by itself, and a variant of a union is told by all that
+/// came: a variant without its undeclared properties may look like another one.
+fn is_as_it_came(told: &[Told]) -> bool {
+    told.iter().all(|told| told.change == Change::Removed)
 }
 
 /// Removed properties are no warnings: a type skips properties that it does not declare anyway.

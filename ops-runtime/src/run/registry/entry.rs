@@ -4,13 +4,14 @@ use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{RegistryError, difference};
 use crate::model::body::handover::{self, Bodies};
+use crate::model::lock::{read, write};
 use crate::run::handler::{InputForm, Typed};
 use crate::run::schemas::{DefinitionCache, Schemas};
 use crate::{Binding, CallError, Context, Handler, OperationKind, OperationSpec, ResponseMeta, SpecRef, Text};
@@ -74,13 +75,13 @@ impl Entry {
         if self.takes_any(own.spec) {
             return Arc::default();
         }
-        let known = self.compared.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.compared);
         if let Some((_, differences)) = known.iter().find(|(known, _)| *known == own.operation) {
             return differences.clone();
         }
         drop(known);
         let differences: Arc<[String]> = self.compare(own.spec).into();
-        self.compared.write().unwrap_or_else(PoisonError::into_inner).push((own.operation, differences.clone()));
+        write(&self.compared).push((own.operation, differences.clone()));
         differences
     }
 
@@ -298,19 +299,19 @@ impl Hasher for TypeIdHasher {
     }
 }
 
-/// Adds to an error of the input's schema the violations of another that are at places which the input has and the
-/// error does not list yet: a misspelt member, for example, beside the missing one.
+/// Adds violations of another error to an error of the input's schema.
+///
+/// Those are added that are at places which the input has and the error does not list yet: a misspelt member, for example,
+/// beside the missing one.
 fn with_more(error: CallError, more: &CallError, input: &Value) -> CallError {
-    let of =
-        |error: &CallError| error.details().get("violations").and_then(Value::as_array).cloned().unwrap_or_default();
     let place = |violation: &Value| violation.get("pointer").and_then(Value::as_str).map(str::to_owned);
-    let mut all = of(&error);
+    let mut all = error.violations().to_vec();
     let places: Vec<_> = all.iter().map(place).collect();
-    let is_new = |violation: &Value| {
+    let is_new = |violation: &&Value| {
         let place = place(violation);
         place.as_ref().is_some_and(|at| !at.is_empty() && input.pointer(at).is_some()) && !places.contains(&place)
     };
-    let new: Vec<Value> = of(more).into_iter().filter(is_new).collect();
+    let new: Vec<Value> = more.violations().iter().filter(is_new).cloned().collect();
     if new.is_empty() {
         return error;
     }

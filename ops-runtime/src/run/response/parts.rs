@@ -1,8 +1,9 @@
 //! What a handler has said of an HTTP response so far.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::HttpMeta;
+use crate::model::lock::lock;
 
 /// What a handler has said of a response so far. An HTTP server makes one for each request, and reads it when the call has ended.
 #[derive(Debug, Clone)]
@@ -29,6 +30,6 @@ impl ResponseParts {
     }
 
     pub(super) fn with<T>(&self, what: impl FnOnce(&mut HttpMeta) -> T) -> T {
-        what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        what(&mut lock(&self.0))
     }
 }

@@ -85,6 +85,6 @@ pub(crate) async fn a_worker_that_stops_finishes<H: Harness>() {
     let error = remote.execute::<About>(AboutInput {}).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::OperationNotFound, "{error}");
     assert_eq!((error.message(), error.is_retryable()), ("no worker serves the operation now: `test.about`", true));
-    assert_eq!((remote.pending_count(), probe.alive()), (0, 0));
+    assert_eq!((remote.in_flight(), probe.alive()), (0, 0));
     drop(harness);
 }

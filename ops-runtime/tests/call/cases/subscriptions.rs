@@ -57,7 +57,7 @@ pub(crate) async fn ended_by_the_worker<H: Harness>() {
     let error = rest.pop().unwrap().unwrap_err();
     assert_eq!(*error.code(), ErrorCode::Aborted, "{error}");
     assert!(rest.len() <= 1);
-    eventually("no request is pending", || remote.pending_count() == 0).await;
+    eventually("no request is pending", || remote.in_flight() == 0).await;
     eventually("no handler is left", || probe.alive() == 0).await;
     drop(harness);
 }
@@ -136,7 +136,7 @@ pub(crate) async fn errors_among_the_items_and_an_abort<H: Harness>() {
     worker.kill().await;
     assert_eq!(*items.next().await.unwrap().unwrap_err().code(), ErrorCode::Aborted);
     assert!(items.next().await.is_none());
-    eventually("no request is pending", || remote.pending_count() == 0).await;
+    eventually("no request is pending", || remote.in_flight() == 0).await;
     drop(harness);
 }
 
@@ -293,6 +293,6 @@ pub(crate) async fn items_that_are_too_large<H: Harness>() {
             }
         }
     }
-    eventually("no request is pending", || remote.pending_count() == 0).await;
+    eventually("no request is pending", || remote.in_flight() == 0).await;
     eventually("no task is left", || worker.running() == 0).await;
 }

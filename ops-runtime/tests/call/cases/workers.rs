@@ -58,7 +58,7 @@ pub(crate) async fn killed_with_calls_in_flight<H: Harness>() {
         let error = call.await.unwrap().unwrap_err();
         assert_eq!((error.code(), error.is_retryable()), (&ErrorCode::Aborted, true), "{error:?}");
     }
-    assert_eq!(remote.pending_count(), 0);
+    assert_eq!(remote.in_flight(), 0);
     eventually("no handler is left", || probe.alive() == 0).await;
     // Another takes its place.
     let (worker, probe) = another(&harness).await;

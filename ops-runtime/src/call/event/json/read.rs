@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 
 use super::{Announced, Aside, Credit, Ended, Failed, Kind, MAX_VALUES, Responded, Running, Specs, values_in};
 use crate::CallError;
-use crate::call::event::cut;
+use crate::call::event::WORDS;
 use crate::call::{Announcement, CallEvent, Frame, Malformed, RequestId};
+use crate::model::cut::cut;
 use crate::model::json::fields;
 
 impl<'de> Deserialize<'de> for Frame {
@@ -273,9 +274,9 @@ fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
     });
     let head = serde_json::from_str(text).unwrap_or(Head { kind: None, id: None });
     Malformed {
-        kind: head.kind.map(cut),
+        kind: head.kind.map(|kind| cut(&kind, WORDS).into_owned()),
         // An id that is too long is not repeated.
         request_id: head.id.and_then(|id| serde_json::from_str(id.get()).ok()),
-        message: cut(error.to_string()),
+        message: cut(&error.to_string(), WORDS).into_owned(),
     }
 }

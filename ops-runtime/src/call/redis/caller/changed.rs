@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
 use crate::BoxFuture;
-use crate::call::broker::backoff;
+use crate::model::lock::lock;
+use crate::model::random::reconnect;
 
 /// Limit of such workers.
 pub(super) const MAX_WORKERS: usize = 10_000;
@@ -22,7 +23,7 @@ pub(super) struct Changed {
 
 impl Changed {
     fn workers(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.workers)
     }
 
     /// Adds workers; one that is there already is read once.
@@ -60,7 +61,7 @@ pub(super) async fn look(changed: Arc<Changed>, look_at: impl Fn(String) -> BoxF
             continue;
         }
         changed.add([&*worker].into_iter());
-        tokio::time::sleep(backoff(attempts)).await;
+        tokio::time::sleep(reconnect(attempts)).await;
         attempts += 1;
     }
 }

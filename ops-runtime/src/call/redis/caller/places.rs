@@ -1,7 +1,7 @@
 //! The places of requests in their Redis streams, used to find lost requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use redis::{RedisError, RedisResult, Value, pipe};
@@ -10,6 +10,7 @@ use super::{Message, Shared, is_foreign, may_pass, push, refused};
 use crate::call::RequestId;
 use crate::call::directory::{gone, not_served};
 use crate::call::pending::ByNumber;
+use crate::model::lock::lock;
 use crate::model::request_id::Number;
 use crate::{CallError, Text};
 
@@ -44,7 +45,7 @@ impl Place {
 
 impl Places {
     pub(super) fn all(&self) -> MutexGuard<'_, ByNumber<Place>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.all)
     }
 
     /// Some of those that may still wait in their streams, with their entries; in rotation, so that each gets its turn.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use redis::streams::StreamInfoConsumersReply;
 use redis::{RedisResult, Value, cmd, pipe};
@@ -12,6 +12,7 @@ use super::shared::{LEASES, Shared};
 use crate::call::Announcement;
 use crate::call::redis::connection::may_pass;
 use crate::call::redis::keys::{FROM, GROUP};
+use crate::model::lock::lock;
 use crate::{OperationSpec, Text};
 
 /// How long a consumer that is given nothing is left in its group, in multiples of the time that keys last: five minutes by
@@ -112,7 +113,7 @@ impl Shared {
     }
 
     fn foreign(&self) -> MutexGuard<'_, HashSet<Text>> {
-        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.foreign)
     }
 
     /// Announces that something has changed.
@@ -194,6 +195,6 @@ impl Shared {
     }
 
     fn served(&self) -> Vec<Arc<OperationSpec>> {
-        self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
+        lock(&self.announced).specs()
     }
 }

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 
 use redis::{RedisResult, Value, cmd, pipe};
 
-use super::shared::{Shared, lock, now};
+use super::shared::{Shared, now};
 use crate::call::Announcement;
 use crate::call::broker::FIRST_WORD;
 use crate::call::redis::connection::refused;
 use crate::call::redis::entry::Appetite;
+use crate::model::lock::lock;
 use crate::model::random;
 
 /// Once in so many heartbeats, the consumers of lost workers are looked for, in one stream: the server lists all consumers

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use redis::{RedisResult, pipe};
 use tokio::sync::watch;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::taking::Given;
 use crate::Text;
 use crate::call::broker::{Callers, Outbox, decode};
-use crate::call::event::cut;
+use crate::call::event::WORDS;
 use crate::call::own_specs::Announced;
 use crate::call::redis::RedisConfig;
 use crate::call::redis::connection::{Connection, Message};
@@ -20,6 +20,8 @@ use crate::call::redis::entry::{Author, Beginning, Entry, field, milliseconds_of
 use crate::call::redis::keys::{FRAME, FROM};
 use crate::call::trouble::Trouble;
 use crate::call::{CallEvent, CallHandler, Frame, Malformed};
+use crate::model::clock::since_epoch;
+use crate::model::cut::cut;
 
 /// How long a stream of requests outlives its last worker, in multiples of `lost_after`.
 pub(super) const LEASES: u32 = 12;
@@ -89,7 +91,7 @@ impl Shared {
                 if *request.operation_id != *operation {
                     // The server's access lists are about keys.
                     let request_id = Some(request.request_id.clone());
-                    let named = cut(request.operation_id.to_string());
+                    let named = cut(&request.operation_id, WORDS);
                     let message = format!("it names another operation than its stream: `{named}`");
                     let kind = Some("call.requested".to_owned());
                     self.callers.complain(caller, Malformed { kind, request_id, message });
@@ -112,10 +114,5 @@ impl Shared {
 
 /// Milliseconds since the Unix epoch.
 pub(super) fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX)
 }

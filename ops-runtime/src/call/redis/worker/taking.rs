@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use redis::streams::{StreamAutoClaimReply, StreamPendingCountReply};
 use redis::{Cmd, RedisResult, Value, cmd, from_redis_value, pipe};
+use tokio::sync::watch;
 
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 use super::turns::{Part, Turns};
 use crate::call::Announcement;
-use crate::call::broker::backoff;
 use crate::call::redis::connection::{BLOCK, Connection, is_lost};
 use crate::call::redis::entry::{Appetite, Entries, Entry, size};
 use crate::call::redis::keys::GROUP;
+use crate::model::lock::lock;
+use crate::model::random::reconnect;
 
 /// How often the memory of running requests is checked.
 const LOOK: Duration = Duration::from_millis(20);
@@ -240,28 +242,12 @@ pub(super) async fn take(shared: Arc<Shared>, line: Connection) {
             read.and_then(|read| read.map_or(Ok(None), |read| Ok(from_redis_value::<Entries>(read)?)))
         } else if stopping {
             return;
-        } else if room == 0 {
-            tokio::select! {
-                () = shared.callers.until_fewer(shared.config.concurrency) => {}
-                // Memory is released when responses are written, not when requests end.
-                () = tokio::time::sleep(LOOK), if shared.callers.is_spent() => {}
-                () = shared.stop.cancelled() => {}
-            }
-            turns.pause();
-            continue;
-        } else if from.is_empty() {
-            tokio::select! {
-                changed = streams.changed() => if changed.is_err() { return },
-                () = shared.stop.cancelled() => return,
-            }
-            continue;
-        } else if let Some(part) = turns.next(&from, room) {
-            line.command::<Entries>(&shared.ask(&part)).await
         } else {
-            shared.look(&line, &from).await.map(|found| {
-                turns.found(found);
-                None
-            })
+            match read_on(&shared, &line, &mut streams, &from, &mut turns, room).await {
+                Next::Read(result) => result,
+                Next::Again => continue,
+                Next::Over => return,
+            }
         };
         match result {
             Ok(read) => {
@@ -274,7 +260,7 @@ pub(super) async fn take(shared: Arc<Shared>, line: Connection) {
             Err(error) => {
                 tracing::debug!(error = error.category(), "requests can't be read now");
                 turns.fail();
-                tokio::time::sleep(backoff(attempts)).await;
+                tokio::time::sleep(reconnect(attempts)).await;
                 attempts += 1;
                 if !is_lost(&error) {
                     let _one = shared.announcing.lock().await;
@@ -286,6 +272,49 @@ pub(super) async fn take(shared: Arc<Shared>, line: Connection) {
             }
         }
     }
+}
+
+/// What came of reading while nothing was started.
+enum Next {
+    Read(RedisResult<Entries>),
+    /// Nothing was read, and there may be room or streams now.
+    Again,
+    /// No more is read.
+    Over,
+}
+
+/// Reads requests from the streams, or waits until there is room for some, or streams to read.
+async fn read_on(
+    shared: &Shared,
+    line: &Connection,
+    streams: &mut watch::Receiver<Vec<String>>,
+    from: &[String],
+    turns: &mut Turns,
+    room: usize,
+) -> Next {
+    if room == 0 {
+        tokio::select! {
+            () = shared.callers.until_fewer(shared.config.concurrency) => {}
+            // Memory is released when responses are written, not when requests end.
+            () = tokio::time::sleep(LOOK), if shared.callers.is_spent() => {}
+            () = shared.stop.cancelled() => {}
+        }
+        turns.pause();
+        return Next::Again;
+    }
+    if from.is_empty() {
+        return tokio::select! {
+            changed = streams.changed() => if changed.is_err() { Next::Over } else { Next::Again },
+            () = shared.stop.cancelled() => Next::Over,
+        };
+    }
+    if let Some(part) = turns.next(from, room) {
+        return Next::Read(line.command::<Entries>(&shared.ask(&part)).await);
+    }
+    Next::Read(shared.look(line, from).await.map(|found| {
+        turns.found(found);
+        None
+    }))
 }
 
 #[cfg(test)]

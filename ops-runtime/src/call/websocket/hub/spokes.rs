@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::call::directory::{gone, not_served};
 use crate::call::websocket::connection::{Connection, Stage};
 use crate::call::{Directory, Remote, Route, Transport, TransportInfo};
+use crate::model::lock::lock;
 use crate::{CallError, Identity, SpecRef};
 
 /// State shared by the connections of a hub.
@@ -32,7 +33,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn peers(&self) -> MutexGuard<'_, BTreeMap<u64, Peer>> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.peers)
     }
 }
 
@@ -95,8 +96,8 @@ impl Transport for Spokes {
         self.0.directory.list()
     }
 
-    fn pending_count(&self) -> usize {
-        self.0.peers().values().map(|peer| peer.connection.pending.pending_count()).sum()
+    fn in_flight(&self) -> usize {
+        self.0.peers().values().map(|peer| peer.connection.pending.in_flight()).sum()
     }
 
     fn info(&self) -> TransportInfo {
@@ -127,8 +128,8 @@ impl Transport for Spoke {
         self.0.specs()
     }
 
-    fn pending_count(&self) -> usize {
-        self.0.pending.pending_count()
+    fn in_flight(&self) -> usize {
+        self.0.pending.in_flight()
     }
 
     fn info(&self) -> TransportInfo {

@@ -239,10 +239,10 @@ fn items(size: usize) -> Outcome {
         let _ = tokio::time::timeout(Duration::from_secs(60), sending).await;
         let is_much = size > (20 << 20);
         let until = Instant::now() + if is_much { Duration::from_secs(30) } else { Duration::from_millis(200) };
-        while remote.pending_count() > 0 && Instant::now() < until {
+        while remote.in_flight() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let (pending, honest) = (remote.pending_count(), served.honest().await?);
+        let (pending, honest) = (remote.in_flight(), served.honest().await?);
         drop(stream);
         if pending > 0 && is_much {
             return Err("a worker that minds no window is still listened to".to_owned());
