@@ -259,6 +259,9 @@ impl Builder {
     /// of it; naming something new costs one more run of the build script. What is generated is called as it is without
     /// this.
     ///
+    /// Cargo looks at those of the four folders that are there. After you add one of them, such as the first `tests`, save a
+    /// file of `src` again, or cargo does not run the build script.
+    ///
     /// Operations that are left out can be called by id: the module's `other_operations` reads them, for
     /// `client.bind(..)`.
     ///

@@ -10,7 +10,10 @@ use crate::render::type_text;
 use crate::settings::{Faults, Settings};
 use crate::types::Shape;
 
+mod constructors;
 mod example;
+
+pub use self::constructors::{Reordered, reordered};
 
 /// The names of a module.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ pub struct Operation {
     pub input: String,
     /// The type of its output.
     pub output: String,
+    /// The enum of the errors that it declares; `None` if it has none.
+    pub errors: Option<String>,
     /// The import and the call of its method, as an example: what is required is set.
     pub example: String,
 }
@@ -64,9 +69,7 @@ pub struct Field {
 
 /// Describes the module that a generator with default settings makes of an API.
 pub fn describe(api: &Api) -> Described {
-    let settings = Settings { methods: true, ..Settings::default() };
-    let source = Source::new(&api.definitions, &mut Vec::new());
-    let module = module(api, &source, &settings, &mut Vec::new(), &mut Faults::default());
+    let module = lowered(api);
     let mut described = Described {
         module: example::module_name(&module.file),
         methods: module.methods.clone(),
@@ -80,7 +83,8 @@ pub fn describe(api: &Api) -> Described {
         });
         let example = import.unwrap_or_default() + &example::call(&module, operation);
         let (name, method) = (operation.name.clone(), operation.method.clone());
-        let names = Operation { name, method, input, output, example };
+        let errors = operation.errors.as_ref().map(|errors| errors.name.clone());
+        let names = Operation { name, method, input, output, errors, example };
         described.operations.insert(operation.spec.id.to_string(), names);
     }
     for item in &module.types.items {
@@ -98,6 +102,13 @@ pub fn describe(api: &Api) -> Described {
         described.types.insert(item.pointer.clone(), names);
     }
     described
+}
+
+/// The module that a generator with default settings makes of an API.
+fn lowered(api: &Api) -> Module {
+    let settings = Settings { methods: true, ..Settings::default() };
+    let source = Source::new(&api.definitions, &mut Vec::new());
+    module(api, &source, &settings, &mut Vec::new(), &mut Faults::default())
 }
 
 /// A type by the paths that a program can write: a module has its own name for the runtime.

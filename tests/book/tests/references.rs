@@ -119,12 +119,14 @@ fn errors() {
         "- `VALIDATION_ERROR`: the details have each violation with a JSON pointer, and for a response the response as `raw`. See \
          [Handle a response that does not fit](../how-to/misfit.md) and [Check the input](../how-to/input-checks.md).\n\
          - `EXECUTION_ERROR` with a status is an error response: \
-         [Handle an error of the API](../how-to/declared-error.md). `error.is_retryable()` says if a repetition may help.\n\
+         [Handle an error of the API](../how-to/declared-error.md). `error.is_retryable()` says if the call can be repeated.\n\
          - `ACCESS_DENIED`: [Decide who may call](../how-to/access.md).\n\
          - `OPERATION_NOT_FOUND`: the message names similar ids. If `error.is_retryable()`, the operation is one of another \
          process, and no worker serves it now.\n\
          - `TIMEOUT` and `ABORTED`: the call may have been executed. A query can be repeated. `error.is_retryable()` is true for a \
-         timeout and for a worker or a connection that was lost, and false for a call that was cancelled. \
+         timeout and for a worker or a connection that was lost, and false for a call that was cancelled. It is also false if an \
+         HTTP client may have sent a request that is not safe to repeat, such as a POST without an idempotency key; but it is \
+         true if a subscription by such a request, once it is open, ends by its own deadline or idle timeout. \
          [Repeat it safely](../how-to/idempotency-key.md), or make it [a job](../how-to/job.md).\n\
          - `TOOL_ERROR`: `error.mcp_meta()` has the tool's whole answer.\n\
          - `UNKNOWN_ERROR`: a panic. The log has its text and its operation.\n",
