@@ -14,6 +14,13 @@ mod call {
 
 // The modules themselves, so that the target builds without the clients of the brokers.
 #[allow(dead_code)]
+#[path = "../../ops-runtime/src/model/lock.rs"]
+mod lock;
+mod model {
+    pub(crate) use super::lock;
+}
+
+#[allow(dead_code)]
 #[path = "../../ops-runtime/src/call/nats/subject.rs"]
 mod subject;
 

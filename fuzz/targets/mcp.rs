@@ -18,10 +18,14 @@ use serde_json::{Value, json};
 #[allow(dead_code)]
 #[path = "../../ops-runtime/src/model/text.rs"]
 mod text;
+#[allow(dead_code)]
+#[path = "../../ops-runtime/src/model/lock.rs"]
+mod lock;
+#[allow(dead_code)]
 #[path = "../../ops-runtime/src/model/separators.rs"]
 mod separators;
 mod model {
-    pub(crate) use super::{separators, text};
+    pub(crate) use super::{lock, separators, text};
 }
 #[allow(dead_code)]
 #[path = "../../ops-runtime/src/mcp/client/interceptor.rs"]
