@@ -45,7 +45,7 @@ pub(crate) fn description(docs: &[Attribute]) -> Option<TokenStream> {
     }
 }
 
-/// The comment for a second item: its examples are shown there, too, but are tests of the first item only.
+/// The comment for a second item: its fenced examples are shown there, too, but are tests of the first item only.
 pub(crate) fn untested(docs: &[Attribute]) -> Vec<Attribute> {
     let mut fence = None;
     let copy = |doc: &Attribute| {
@@ -93,7 +93,8 @@ fn ignored(line: &str, fence: &mut Option<Fence>) -> String {
     }
 }
 
-/// How many quotes a line is in, and what it says behind their signs and, but in code, behind those of the items of lists.
+/// How many quotes a line is in, and what it says behind their signs and, but in code, behind those of the items of lists and
+/// of footnotes.
 fn written(line: &str, is_code: bool) -> (usize, &str) {
     let (mut quotes, mut rest) = (0, line.trim());
     loop {
@@ -103,10 +104,11 @@ fn written(line: &str, is_code: bool) -> (usize, &str) {
         } else {
             rest.strip_prefix(['-', '*', '+'])
         };
-        let item = sign.filter(|text| !is_code && text.starts_with(' '));
+        let item = sign.filter(|text| text.starts_with([' ', '\t']));
+        let footnote = rest.strip_prefix("[^").and_then(|text| text.split_once("]:")).map(|(_, text)| text);
         let quote = rest.strip_prefix('>');
         quotes += usize::from(quote.is_some());
-        match quote.or(item) {
+        match quote.or(item.or(footnote).filter(|_| !is_code)) {
             Some(text) => rest = text.trim_start(),
             None => return (quotes, rest),
         }
@@ -203,6 +205,8 @@ mod tests {
             (" > + ```\n > a\n\n ```rust\n > ```\n ```", " > + ```ignore\n > a\n\n ```rust,ignore\n > ```\n ```"),
             // The stars of a comment would be items of a list, and each end the block of code in the one before.
             ("\n * Adds.\n * ```\n * a\n * ```\n ", "\n Adds.\n ```ignore\n a\n ```\n "),
+            (" -\t```\n\ta\n\t```", " -\t```ignore\n\ta\n\t```"),
+            (" [^1]: ```\n     a\n     ```", " [^1]: ```ignore\n     a\n     ```"),
             (" Adds.\n * * ```\n *   a\n *   ```", " Adds.\n * ```ignore\n   a\n   ```"),
         ] {
             let [copy] = &untested(&[syn::parse_quote!(#[doc = #text])])[..] else { panic!("{text:?}") };

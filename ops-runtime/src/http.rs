@@ -193,6 +193,8 @@ pub use outgoing::RequestBody;
 pub use per_call::RequestOptions;
 pub use reconnect::Reconnect;
 pub use response::error_of;
+#[cfg(feature = "mcp-http")]
+pub(crate) use response::field;
 pub use retry::Retry;
 
 use crate::CallError;

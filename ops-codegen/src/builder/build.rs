@@ -131,7 +131,7 @@ impl Builder {
         let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..) | Kind::Value(_)));
         // Of this machine, so that it has no place among sources.
         let notes = std::env::var_os("OUT_DIR").map_or_else(|| out_dir.clone(), PathBuf::from);
-        let note = Note::new(settings, files_only, &notes);
+        let note = Note::new(settings, files_only, &notes, &self.first_namespace(), &out_dir);
         if let Some(Kept { files, modules, lines }) = note.unchanged(&sources.names) {
             claim(modules.iter().map(PathBuf::as_path), settings)?;
             rerun(files.iter());
@@ -194,6 +194,15 @@ impl Builder {
         // A document that is a value is part of it, and may be large: no text is made of it. A hasher takes all of it.
         _ = write!(text, "{self:?}");
         text.0.finish()
+    }
+
+    /// The namespace of the first module, as far as it is known before anything is read.
+    fn first_namespace(&self) -> String {
+        match self.inputs.first() {
+            Some(Input { namespace: Some(namespace), .. }) => namespace.clone(),
+            Some(Input { kind: Kind::Document(location, _), .. }) => file_namespace(Path::new(location)),
+            _ => String::new(),
+        }
     }
 }
 

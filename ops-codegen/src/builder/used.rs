@@ -110,6 +110,7 @@ pub(super) struct Kept {
 /// The inputs of the last build.
 pub(super) struct Note {
     path: PathBuf,
+    settings: u64,
     /// The build script, of which the generator is part: `None` if it is not known.
     generator: Option<Stamp>,
     /// True if the builder's inputs are files, so that their times tell whether they have changed.
@@ -125,10 +126,13 @@ fn stamp(file: &Path) -> Option<Stamp> {
 }
 
 impl Note {
-    /// The note of a builder, which is named after a hash of its settings, without the files: no other builder writes that.
-    pub(super) fn new(settings: u64, files_only: bool, folder: &Path) -> Self {
+    /// The note in a folder of a builder with these settings, which writes such a module to that folder: no other builder does.
+    pub(super) fn new(settings: u64, files_only: bool, folder: &Path, namespace: &str, out_dir: &Path) -> Self {
         let generator = std::env::current_exe().ok().and_then(|script| stamp(&script));
-        Self { path: folder.join(format!("ops-only-used-{settings:016x}.txt")), generator, files_only }
+        let mut hasher = DefaultHasher::new();
+        (namespace, out_dir).hash(&mut hasher);
+        let name = format!("ops-only-used-{:016x}.txt", hasher.finish());
+        Self { path: folder.join(name), settings, generator, files_only }
     }
 
     /// The results of the last build, if this one would generate the same.
@@ -162,11 +166,11 @@ impl Note {
         _ = std::fs::write(&self.path, text);
     }
 
-    /// What the result depends on beside the settings, and the files that it is: another builder may have written them since,
+    /// What the result depends on, and the files that it is: another builder may have written them since,
     /// or a build that was interrupted. A file that is not there has no stamp. `None` if the generator is not known.
     fn key<'n>(&self, files: &[PathBuf], modules: &[PathBuf], used: impl Iterator<Item = &'n str>) -> Option<String> {
         let mut hasher = DefaultHasher::new();
-        self.generator?.hash(&mut hasher);
+        (self.settings, self.generator?).hash(&mut hasher);
         files.iter().chain(modules).for_each(|file| (file, stamp(file)).hash(&mut hasher));
         let used: BTreeSet<&str> = used.collect();
         used.hash(&mut hasher);
@@ -211,16 +215,18 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let module = folder.join("shop.rs");
         std::fs::write(&module, "mod").unwrap();
-        let note = |seconds| {
+        let of = |settings, seconds| {
             let built = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-            Note { generator: Some((7, built)), ..Note::new(1, true, &folder) }
+            Note { generator: Some((7, built)), ..Note::new(settings, true, &folder, "shop", &folder) }
         };
+        let note = |seconds| of(1, seconds);
         let (used, pet) = (HashSet::from(["Pet".to_owned()]), "Pet".to_owned());
         let missing = folder.join("missing.yaml");
         let made = |files| Made { files, known: [&pet].into(), written: vec![module.clone()], lines: Vec::new() };
         note(1).write(&used, &made(vec![missing.clone()]));
         assert_eq!(note(1).unchanged(&used).unwrap().modules, std::slice::from_ref(&module));
         assert!(note(2).unchanged(&used).is_none());
+        assert!(of(2, 1).unchanged(&used).is_none());
         assert!(note(1).unchanged(&HashSet::new()).is_none());
         // What was missing has come.
         std::fs::write(&missing, "{}").unwrap();

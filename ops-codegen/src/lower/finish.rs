@@ -148,13 +148,22 @@ fn take_constants(types: &mut Types) {
     }
 }
 
-/// Makes each tag a variant where the object has no field for it: a variant of several is sent with the first.
+/// How many variants are looked at for the tags that objects do not tell: so many, and so many for each type.
+const STEPS: (usize, usize) = (100_000, 64);
+
+/// Makes each tag a variant where the object has no field for it: a variant of several is sent with the first. Beyond
+/// [`STEPS`], tags stay together.
 fn part_tags(types: &mut Types) {
+    // Unions that reach each other cost their product.
+    let mut left = types.items.len().saturating_mul(STEPS.1).saturating_add(STEPS.0);
     for id in 0..types.items.len() {
         let Some(Shape::Tagged(tagged)) = types.get(id).map(|item| &item.shape) else { continue };
-        let is_untold =
-            |variant: &TaggedVariant| variant.tags.len() > 1 && !tells(types, &variant.variant.type_, &tagged.property);
-        let untold: Vec<bool> = tagged.variants.iter().map(is_untold).collect();
+        // The unions of which this is known: variants share what they reach.
+        let mut told = HashSet::new();
+        let mut is_untold = |variant: &TaggedVariant| {
+            variant.tags.len() > 1 && !tells(types, &variant.variant.type_, &tagged.property, &mut told, &mut left)
+        };
+        let untold: Vec<bool> = tagged.variants.iter().map(&mut is_untold).collect();
         let Some(Shape::Tagged(tagged)) = types.items.get_mut(id).map(|item| &mut item.shape) else { continue };
         for (variant, is_untold) in std::mem::take(&mut tagged.variants).into_iter().zip(untold) {
             if is_untold {
@@ -177,9 +186,15 @@ fn parts(variant: TaggedVariant) -> impl Iterator<Item = TaggedVariant> {
 }
 
 /// True if each value of the type has the property: it is a record that declares it, or a union of such.
-fn tells(types: &Types, type_: &Type, property: &str) -> bool {
-    let (mut open, mut seen) = (vec![type_], HashSet::new());
+///
+/// `told` are unions of which this is known; `left` is how many variants may still be looked at.
+fn tells(types: &Types, type_: &Type, property: &str, told: &mut HashSet<usize>, left: &mut usize) -> bool {
+    let mut open = vec![type_];
     while let Some(type_) = open.pop() {
+        match left.checked_sub(1) {
+            Some(fewer) => *left = fewer,
+            None => return true,
+        }
         let is_told = match types.resolve(type_) {
             Type::Custom(custom) => {
                 custom.kinds.iter().all(|kind| kind.needs.iter().chain(&kind.knows).any(|name| name == property))
@@ -187,7 +202,7 @@ fn tells(types: &Types, type_: &Type, property: &str) -> bool {
             Type::Named(id) => match types.get(*id).map(|item| &item.shape) {
                 Some(Shape::Record(record)) => record.declares(property),
                 Some(Shape::Tagged(tagged)) => {
-                    if tagged.property != property && seen.insert(*id) {
+                    if tagged.property != property && told.insert(*id) {
                         open.extend(tagged.variants.iter().map(|variant| &variant.variant.type_));
                     }
                     true
@@ -197,6 +212,8 @@ fn tells(types: &Types, type_: &Type, property: &str) -> bool {
             _ => false,
         };
         if !is_told {
+            // Of those that were begun, none is known.
+            told.clear();
             return false;
         }
     }

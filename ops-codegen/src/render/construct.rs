@@ -169,7 +169,9 @@ impl Renderer<'_> {
 /// True if a variant with a type of the user's may have the type of one of the others, since only the compiler knows what it
 /// is: if both take the same kind of JSON values.
 fn may_be_one(types: &Types, variant: &Variant, others: &[&Variant]) -> bool {
-    let shapes = |variant: &Variant| kinds(types, &variant.type_).into_iter().map(|kind| kind.name);
+    // Whole numbers are numbers, too.
+    let shape = |name: &'static str| if name == "Integer" { "Number" } else { name };
+    let shapes = |variant: &Variant| kinds(types, &variant.type_).into_iter().map(move |kind| shape(kind.name));
     let own: Vec<&str> = shapes(variant).collect();
     let is_like = |name: &str| name == "Any" || own.contains(&"Any") || own.contains(&name);
     others.iter().filter(|other| !std::ptr::eq(**other, variant)).any(|other| shapes(other).any(is_like))

@@ -235,6 +235,32 @@ fn tags_that_an_object_does_not_tell_are_variants() {
     }
 }
 
+/// Unions that reach each other are looked at so often that it takes long, so there is a limit.
+#[test]
+fn tags_of_very_many_unions_stay_together() {
+    const WIDE: usize = 10;
+    const LAYERS: usize = 40;
+    let names = |layer: usize| (0..WIDE).map(move |number| format!("U{layer}x{number}"));
+    let target = |name: &str| json!(format!("#/$defs/{name}"));
+    let mut definitions: Vec<(String, Value)> = Vec::new();
+    for (layer, name) in (0..LAYERS).flat_map(|layer| names(layer).map(move |name| (layer, name))) {
+        let below: Vec<String> = names(layer + 1).collect();
+        let tags = below.iter().flat_map(|below| ["a", "b"].map(|tag| (format!("{tag}{below}"), target(below))));
+        let discriminator = json!({ "propertyName": name, "mapping": Value::Object(tags.collect()) });
+        let variants: Vec<Value> = below.iter().map(|below| to(below)).collect();
+        definitions.push((name, json!({ "oneOf": variants, "discriminator": discriminator })));
+    }
+    // All objects but the one that is looked at last have all tags.
+    let tags: Vec<&str> = definitions.iter().map(|(name, _)| name.as_str()).collect();
+    let leaves: Vec<_> =
+        names(LAYERS).zip(0..).map(|(name, at)| (name, object(if at == 0 { &["x"] } else { &tags }))).collect();
+    let definitions = definitions.iter().chain(&leaves).map(|(name, schema)| (name.as_str(), schema.clone())).collect();
+    let source = generate(definitions, holder(&["U0x0"])).source;
+    let together = source.lines().filter(|line| line.contains("\"a") && line.contains("\" | \"b")).count();
+    let apart = source.lines().filter(|line| line.contains("\"b") && line.contains("\" => B")).count();
+    assert!(apart > 0 && together > 0, "{apart} {together}");
+}
+
 /// The keys of a mapping are texts, whatever the property is.
 #[test]
 fn tags_that_are_no_texts_are_those_of_the_variants() {

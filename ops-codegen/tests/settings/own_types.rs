@@ -42,6 +42,7 @@ fn no_conversion_is_from_a_type_that_two_variants_may_have() {
         "Id": { "type": "string" },
         "Card": { "type": "object", "properties": { "name": {} } },
         "Number": { "type": "integer" },
+        "Price": { "type": "number" },
         "Flags": { "type": "array", "items": { "type": "boolean" } },
     });
     let custom = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
@@ -66,6 +67,7 @@ fn no_conversion_is_from_a_type_that_two_variants_may_have() {
             &["Vec<bool>"],
         ),
         (json!([custom("Number"), { "type": "integer" }]), &[("Number", "crate::Count")], &["i64"]),
+        (json!([custom("Number"), custom("Price")]), &[("Number", "crate::Amount"), ("Price", "crate::Amount")], &[]),
     ] {
         let mut document = document();
         for (name, schema) in schemas.as_object().unwrap() {

@@ -10,8 +10,9 @@ use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt, future};
-use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, SET_COOKIE};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName, SET_COOKIE};
 use http::response::Parts;
+use http::{HeaderMap, HeaderValue};
 use http_body::Body;
 use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
@@ -66,24 +67,33 @@ pub(super) struct Remark(pub(super) String);
 
 /// The metadata of a response.
 pub(super) fn meta(parts: &Parts) -> HttpMeta {
-    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let content_type = parts.headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
     let mut meta = HttpMeta::received(parts.status.as_u16(), content_type);
     meta.retries = parts.extensions.get::<Retries>().map(|retries| retries.0.into()).filter(|retries| *retries > 0);
     meta.secrets = parts.extensions.get::<Kept>().cloned().unwrap_or_default();
     for name in parts.headers.keys() {
-        let mut values = parts.headers.get_all(name).iter().map(text);
         if name == SET_COOKIE {
-            meta.set_cookie.extend(values);
-        } else if let Some(mut joined) = values.next() {
-            for value in values {
-                joined.push_str(", ");
-                joined.push_str(&value);
-            }
-            meta.headers.insert(name.as_str().to_owned(), joined);
+            meta.set_cookie.extend(parts.headers.get_all(name).iter().map(text));
+        } else if let Some(value) = field(&parts.headers, name) {
+            meta.headers.insert(name.as_str().to_owned(), value);
         }
     }
     meta
+}
+
+/// The value of a header, its lines as one (RFC 9110, section 5.3). Those of `Set-Cookie` must stay apart.
+pub(crate) fn field(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let mut lines = headers.get_all(name).iter().map(text);
+    let mut joined = lines.next()?;
+    for line in lines {
+        joined.push_str(", ");
+        joined.push_str(&line);
+    }
+    Some(joined)
+}
+
+fn text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
 /// Limit of the headers that are copied into every item of a stream, in bytes; larger ones are only in the first item.

@@ -92,7 +92,7 @@ impl<'a> StoredJournal<'a> {
         self
     }
 
-    /// Tells of each call that the answers decline: once, when the journal has the answer.
+    /// Called once for each declined call, as soon as the journal has the answer.
     #[cfg(feature = "gateway")]
     pub(crate) fn with_told_of_declined(mut self, declined: &'a (dyn Fn(&Ask) + Send + Sync)) -> Self {
         self.declined = Some(declined);

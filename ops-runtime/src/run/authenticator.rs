@@ -5,7 +5,7 @@ use std::future::Future;
 use http::request::Parts;
 
 use crate::model::unauthorized::Unauthorized;
-use crate::{BoxFuture, Identity, SecurityKind, SecurityScheme};
+use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
 
 /// Determines the sender of a request, for an HTTP server and for an MCP server over HTTP.
 ///
@@ -43,9 +43,8 @@ pub trait Authenticator: Send + Sync + 'static {
 
     /// The alternatives by which requests may authenticate; a bearer token by default.
     ///
-    /// They tell callers of an `HttpServer` what to send: in its document, and in the header `WWW-Authenticate` of the
-    /// response to a request without credentials. An MCP server always asks for a bearer token there, as its
-    /// specification has it.
+    /// They tell callers what to send: in the document of an HTTP server, and in the header `WWW-Authenticate` of the
+    /// response to a request without credentials.
     fn schemes(&self) -> Vec<SecurityScheme> {
         vec![SecurityScheme::new("bearer", SecurityKind::Bearer)]
     }
@@ -67,5 +66,72 @@ where
     fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
         let found = self(request);
         Box::pin(async move { found.await.map(Into::into) })
+    }
+}
+
+/// A challenge for one of the schemes (RFC 9110, section 11.6.1).
+pub(crate) fn challenge(schemes: &[SecurityScheme]) -> Unauthorized {
+    let mut challenges: Vec<String> = Vec::new();
+    for scheme in schemes {
+        let challenge = match &scheme.kind {
+            kind if takes_tokens(kind) => "Bearer".to_owned(),
+            SecurityKind::Basic => "Basic realm=\"operations\"".to_owned(),
+            SecurityKind::ApiKey { location, name } => key_challenge(*location, name),
+            _ => continue,
+        };
+        if !challenges.contains(&challenge) {
+            challenges.push(challenge);
+        }
+    }
+    if challenges.is_empty() { Unauthorized::bearer() } else { Unauthorized::challenge(&challenges.join(", ")) }
+}
+
+/// True for a scheme whose credentials are a token in `Authorization`.
+pub(crate) fn takes_tokens(kind: &SecurityKind) -> bool {
+    matches!(kind, SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. })
+}
+
+/// A challenge for a key. No scheme is registered for keys; this one is in use.
+pub(crate) fn key_challenge(location: ParameterLocation, name: &str) -> String {
+    let place = match location {
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
+        _ => "query",
+    };
+    let mut quoted = String::new();
+    for c in name.chars().filter(|c| !c.is_control()) {
+        if matches!(c, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    format!("ApiKey in=\"{place}\", name=\"{quoted}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges() {
+        let bearer = SecurityScheme::new("b", SecurityKind::Bearer);
+        let oidc = SecurityScheme::new("o", SecurityKind::OpenIdConnect { url: "https://a.example".into() });
+        let basic = SecurityScheme::new("c", SecurityKind::Basic);
+        let mutual = SecurityScheme::new("m", SecurityKind::Other("mutualTLS".into()));
+        let table = [
+            (vec![], "Bearer"),
+            (vec![mutual], "Bearer"),
+            (vec![bearer.clone(), oidc], "Bearer"),
+            (vec![basic, bearer], "Basic realm=\"operations\", Bearer"),
+            (vec![key(ParameterLocation::Header, "X-Key")], "ApiKey in=\"header\", name=\"X-Key\""),
+            (vec![key(ParameterLocation::Cookie, "a\"\\\r\nb")], "ApiKey in=\"cookie\", name=\"a\\\"\\\\b\""),
+        ];
+        for (schemes, expected) in table {
+            assert_eq!(challenge(&schemes).challenge, expected, "{schemes:?}");
+        }
+    }
+
+    fn key(location: ParameterLocation, name: &'static str) -> SecurityScheme {
+        SecurityScheme::new("k", SecurityKind::ApiKey { location, name: name.into() })
     }
 }

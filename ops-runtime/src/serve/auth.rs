@@ -13,7 +13,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 
 use crate::model::unauthorized::Unauthorized;
-use crate::run::authenticator::Authenticator;
+use crate::run::authenticator::{Authenticator, takes_tokens};
 use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
 
 pub use self::api_keys::ApiKeys;
@@ -100,23 +100,6 @@ impl Authenticator for Several {
     }
 }
 
-/// A challenge for one of the schemes (RFC 9110, section 11.6.1).
-pub(super) fn challenge(schemes: &[SecurityScheme]) -> Unauthorized {
-    let mut challenges: Vec<String> = Vec::new();
-    for scheme in schemes {
-        let challenge = match &scheme.kind {
-            kind if takes_tokens(kind) => "Bearer".to_owned(),
-            SecurityKind::Basic => "Basic realm=\"operations\"".to_owned(),
-            SecurityKind::ApiKey { location, name } => api_keys::challenge(*location, name),
-            _ => continue,
-        };
-        if !challenges.contains(&challenge) {
-            challenges.push(challenge);
-        }
-    }
-    if challenges.is_empty() { Unauthorized::bearer() } else { Unauthorized::challenge(&challenges.join(", ")) }
-}
-
 /// The challenge for a token that does not have these scopes (RFC 6750, section 3.1). `None` if the request has no token,
 /// or no scheme takes tokens.
 pub(super) fn insufficient(schemes: &[SecurityScheme], headers: &HeaderMap, scopes: &[&str]) -> Option<HeaderValue> {
@@ -140,35 +123,12 @@ pub(super) fn insufficient(schemes: &[SecurityScheme], headers: &HeaderMap, scop
     takes.then(|| HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(INSUFFICIENT)))
 }
 
-fn takes_tokens(kind: &SecurityKind) -> bool {
-    matches!(kind, SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn scheme(location: ParameterLocation, name: &'static str) -> SecurityScheme {
         SecurityScheme::new("k", SecurityKind::ApiKey { location, name: name.into() })
-    }
-
-    #[test]
-    fn challenges() {
-        let bearer = SecurityScheme::new("b", SecurityKind::Bearer);
-        let oidc = SecurityScheme::new("o", SecurityKind::OpenIdConnect { url: "https://a.example".into() });
-        let basic = SecurityScheme::new("c", SecurityKind::Basic);
-        let mutual = SecurityScheme::new("m", SecurityKind::Other("mutualTLS".into()));
-        let table = [
-            (vec![], "Bearer"),
-            (vec![mutual], "Bearer"),
-            (vec![bearer.clone(), oidc], "Bearer"),
-            (vec![basic, bearer], "Basic realm=\"operations\", Bearer"),
-            (vec![scheme(ParameterLocation::Header, "X-Key")], "ApiKey in=\"header\", name=\"X-Key\""),
-            (vec![scheme(ParameterLocation::Cookie, "a\"\\\r\nb")], "ApiKey in=\"cookie\", name=\"a\\\"\\\\b\""),
-        ];
-        for (schemes, expected) in table {
-            assert_eq!(challenge(&schemes).challenge, expected, "{schemes:?}");
-        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::routes::Cache;
 use super::undeclared::Undeclared;
 use crate::model::request_id::Number;
 use crate::model::unauthorized::Unauthorized;
-use crate::run::authenticator::Authenticator;
+use crate::run::authenticator::{Authenticator, challenge};
 use crate::run::filter::Filters;
 use crate::run::host_check::Door;
 use crate::run::registry::Entry;
@@ -54,7 +54,7 @@ impl Shared {
 
     /// A challenge for the authenticator's schemes.
     pub(super) fn challenge(&self) -> Unauthorized {
-        self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |_| auth::challenge(&self.schemes))
+        self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |_| challenge(&self.schemes))
     }
 }
 

@@ -121,7 +121,9 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
             response(StatusCode::BAD_REQUEST, &json, json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
         }
         "initialize" => {
-            if let Some(fault) = server.beginning.lock().unwrap().take() {
+            // A fault may panic, and must not poison the lock.
+            let fault = server.beginning.lock().unwrap().take();
+            if let Some(fault) = fault {
                 return meet(&server, fault, id);
             }
             let number = {

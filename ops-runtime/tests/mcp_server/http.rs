@@ -11,6 +11,7 @@ use ops_runtime::binding::{Binding, HttpBinding};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig};
 use ops_runtime::mcp::{McpBody, McpServer, McpServerOptions, McpService, Unauthorized};
 use ops_runtime::registry::CancelToken;
+use ops_runtime::serve::ApiKeys;
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
@@ -304,6 +305,12 @@ async fn a_request_without_credentials_is_refused() {
     assert_eq!(refused.headers["www-authenticate"], "Bearer");
     let known = Ask::new(&service, REVISIONS[1]).with("x-user", "ann").send("tools/call", call).await.message();
     assert_eq!(known["result"]["structuredContent"], "ann", "{known}");
+    // It is asked for what the authenticator takes.
+    let keys = ApiKeys::header("X-Key").with_key("k3y", Identity::new("ann"));
+    let service = server().into_service().with_authenticator(keys);
+    let refused = Ask::new(&service, REVISIONS[1]).send("tools/call", json!({ "name": "shop_whoami" })).await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(refused.headers["www-authenticate"], "ApiKey in=\"header\", name=\"X-Key\"");
 }
 
 #[tokio::test]

@@ -194,7 +194,8 @@ fn ends_paragraph(line: &str) -> bool {
     let text = line.trim_start();
     let behind = text.trim_start_matches('#');
     let is_heading = (1..=6).contains(&text.len().abs_diff(behind.len())) && behind.starts_with(' ');
-    text.is_empty() || is_heading || text == "***" || fence_of(line).is_some()
+    let is_line = text == "***" || text.len() > 2 && ['-', '_'].iter().any(|sign| text.chars().all(|c| c == *sign));
+    text.is_empty() || is_heading || is_line || fence_of(line).is_some()
 }
 
 /// True if an item may follow a line of a paragraph: one with another number than 1 would go on with the paragraph.

@@ -26,7 +26,7 @@ use super::shared::Shared;
 #[cfg(feature = "durable")]
 use super::tasks;
 use crate::model::unauthorized::Unauthorized;
-use crate::run::authenticator::Authenticator;
+use crate::run::authenticator::{Authenticator, challenge};
 use crate::run::host_check::Door;
 use crate::run::principal::Principal;
 use crate::{BoxFuture, CancelToken};
@@ -186,7 +186,7 @@ impl McpService {
             None => self.server.remote_caller(),
             Some(authenticator) => match authenticator.authenticate(&parts).await {
                 Ok(Some(identity)) => Principal::Checked(Some(Arc::new(identity))),
-                Ok(None) => return unauthorized(Unauthorized::bearer()),
+                Ok(None) => return unauthorized(challenge(&authenticator.schemes())),
                 Err(refused) => return unauthorized(refused),
             },
         };

@@ -9,7 +9,7 @@ use http::request::Parts;
 use super::super::read::Escaping;
 use super::known::Known;
 use crate::model::unauthorized::Unauthorized;
-use crate::run::authenticator::Authenticator;
+use crate::run::authenticator::{Authenticator, key_challenge};
 use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
 
 /// Authenticates by API keys from a list or a lookup.
@@ -104,7 +104,7 @@ impl ApiKeys {
 
 impl Authenticator for ApiKeys {
     fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
-        let refused = || Unauthorized::challenge(&challenge(self.location, &self.name));
+        let refused = || Unauthorized::challenge(&key_challenge(self.location, &self.name));
         let mut keys = self.keys(request);
         match (keys.pop(), keys.is_empty()) {
             (None, _) => Box::pin(async { Ok(None) }),
@@ -130,21 +130,4 @@ impl fmt::Debug for ApiKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiKeys").field("location", &self.location).field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-/// A challenge for a key. No scheme is registered for keys; this one is in use.
-pub(super) fn challenge(location: ParameterLocation, name: &str) -> String {
-    let place = match location {
-        ParameterLocation::Header => "header",
-        ParameterLocation::Cookie => "cookie",
-        _ => "query",
-    };
-    let mut quoted = String::new();
-    for c in name.chars().filter(|c| !c.is_control()) {
-        if matches!(c, '"' | '\\') {
-            quoted.push('\\');
-        }
-        quoted.push(c);
-    }
-    format!("ApiKey in=\"{place}\", name=\"{quoted}\"")
 }

@@ -63,6 +63,7 @@ fn text_is_harmless() {
         ),
         ("## Steps\n2. b\n#steps\n3. c", &["## Steps", "2. b", "   #steps", "3. c"]),
         ("#steps\n2. b\n####### a\n2. b", &["#steps", "2\\. b", "####### a", "2\\. b"]),
+        ("---\n2. b\n\n___\n3. c\n-_-\n4. d", &["---", "2. b", "", "___", "3. c", "   -_-", "4. d"]),
         // A line across the page is no item, and makes no heading of the line before.
         ("a\n\n* * *\n\nb", &["a", "", "***", "", "b"]),
         ("- a\n- - -\n2. b\n  * **\n  c", &["- a", "***", "2. b", "***", "c"]),

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, content_type};
 use crate::CallError;
+use crate::http::field;
 use crate::model::parameters::{end_of_part, value_of};
 
 /// The error of a request that got no response, or not all of one.
@@ -63,9 +64,9 @@ pub(super) fn status_error(status: StatusCode, headers: &HeaderMap, body: String
     }
     let kind = content_type(headers);
     let headers: serde_json::Map<String, Value> = headers
-        .iter()
-        .filter(|(name, _)| *name != SET_COOKIE)
-        .map(|(name, value)| (name.as_str().to_owned(), Value::from(String::from_utf8_lossy(value.as_bytes()))))
+        .keys()
+        .filter(|name| **name != SET_COOKIE)
+        .filter_map(|name| Some((name.as_str().to_owned(), Value::from(field(headers, name)?))))
         .collect();
     let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
     CallError::execution(message)
