@@ -211,6 +211,9 @@ pub trait Record: Sized {
     /// True if it is a union, whose variants say which properties there are beside its tag.
     const IS_UNION: bool = false;
 
+    /// True if it keeps properties without declaring them: [`writes`](Self::writes) does not tell of these.
+    const KEEPS: bool = <Self::Slots as Slots>::KEEPS;
+
     /// The values of the properties that can have only one, which are no fields of the type.
     const CONSTANTS: &'static [Literal<'static>] = &[];
 

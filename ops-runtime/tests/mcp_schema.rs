@@ -344,7 +344,7 @@ fn what_a_text_repeats_is_told() {
     let (api, diagnostics) = mcp::load("x.yaml", &source, &ReadOptions::new()).unwrap();
     assert_eq!(api.operations[0].name(), "b");
     let [told] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
-    assert_eq!((told.pointer.as_str(), told.position.map(|(line, _)| line)), ("/tools/0", Some(2)));
+    assert_eq!((told.pointer.as_str(), told.position.map(|(line, _)| line)), ("/tools/0/name", Some(2)));
     assert!(told.message.contains("more than once") && told.document.as_deref() == Some("x.yaml"), "{told}");
 }
 

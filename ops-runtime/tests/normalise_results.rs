@@ -251,6 +251,8 @@ fn whole_numbers_of_schemas_are_exact_however_they_are_written() {
         (json!({ "maximum": 9007199254740992.0 }), json!(9_007_199_254_740_992_u64), json!(9_007_199_254_740_993_u64)),
         (json!({ "exclusiveMinimum": -9007199254740992.0 }), json!(0), json!(-9_007_199_254_740_993_i64)),
         (json!({ "multipleOf": 2.0 }), json!(9_007_199_254_740_994_u64), json!(9_007_199_254_740_993_u64)),
+        // 6,004,799,503,160,662 times as much.
+        (json!({ "multipleOf": 1.5 }), json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64)),
         (json!({ "maximum": 1e19 }), json!(9_999_999_999_999_999_999_u64), json!(10_000_000_000_000_000_001_u64)),
     ] {
         assert!(compiled(&schema).check(&conforms) && !compiled(&schema).check(&breaks), "{schema}");

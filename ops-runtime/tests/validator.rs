@@ -262,6 +262,79 @@ fn what_is_not_read_to_its_end_says_so() {
         told[0].to_string(),
         "expected a value that can be checked in 512 steps per node, the check was ended, found array, kept"
     );
+    // Variants that refuse every value take time, too.
+    let (schema, value) = after_many(vec![json!(false); 8000], json!({ "type": "integer" }), json!(0), 2000);
+    for violations in
+        [Validator::new(&schema).violations(&value), CompiledSchema::new(&schema, Reading::Default).violations(&value)]
+    {
+        assert!(violations[0].message.contains("the check was ended"), "{violations:?}");
+    }
+}
+
+/// A list of values of a union, each of which conforms to the last variant.
+fn after_many(mut variants: Vec<Value>, last: Value, item: Value, length: usize) -> (Value, Value) {
+    variants.push(last);
+    (json!({ "type": "array", "items": { "anyOf": variants } }), json!(vec![item; length]))
+}
+
+/// Schemas that take next to nothing count, too, as there may be any number of them for each node.
+#[test]
+fn schemas_that_take_little_count_as_steps() {
+    let never = |count: usize| after_many(vec![json!(false); count], json!({ "type": "integer" }), json!(0), 40);
+    let short = |count: usize| {
+        let strings = (0..count).map(|at| json!({ "type": "string", "minLength": 2 + at })).collect();
+        after_many(strings, json!({ "type": "string" }), json!("a"), 40)
+    };
+    let long = |bytes: usize| {
+        let all: Vec<Value> = (1..=40).map(|least| json!({ "minLength": least })).collect();
+        (json!({ "allOf": all }), json!("x".repeat(bytes)))
+    };
+    for (few, many) in [(never(100), never(800)), (short(100), short(800)), (long(1 << 10), long(1 << 16))] {
+        let steps = |(schema, value): &(Value, Value)| {
+            let (listing, repairing, _) = CompiledSchema::new(schema, Reading::Default).steps(value);
+            [Validator::new(schema).steps(value).0, listing, repairing]
+        };
+        for (few, many) in steps(&few).into_iter().zip(steps(&many)) {
+            assert!(few > 0 && many >= 3 * few, "{few}, {many}");
+        }
+    }
+    // One for the whole, and for each of 40 members one for the list, and one for each item.
+    let all = Validator::new(&json!({ "allOf": vec![json!({ "items": {} }); 40] }));
+    assert_eq!(all.steps(&json!(vec![0; 1000])).0, 1 + 40 * 1001);
+}
+
+/// Trying variants does not count a value twice, so no more steps are spent than are said.
+#[test]
+fn trying_variants_grants_no_more_steps() {
+    let strings: Vec<Value> = (0..400).map(|at| json!({ "type": "string", "minLength": 2 + at })).collect();
+    let schema = json!({ "type": "array", "items": { "anyOf": strings } });
+    let (listing, repairing, most) = CompiledSchema::new(&schema, Reading::Default).steps(&json!(vec!["a"; 2000]));
+    assert_eq!(most, (1 << 18) + 512 * 2001);
+    assert!(listing <= most && repairing <= most, "{listing}, {repairing}, {most}");
+}
+
+/// Large values of schemas that people write do not run out of steps.
+#[test]
+fn large_values_are_checked_to_their_end() {
+    let codes: Vec<Value> = (0..400).map(|code| json!({ "const": format!("code-{code}") })).collect();
+    let scalars = json!([
+        { "type": "integer", "minimum": 1 },
+        { "type": "string", "maxLength": 9 },
+        { "type": "string", "pattern": "^x" },
+        { "type": "boolean" },
+        { "enum": [null, 0] },
+    ]);
+    for (items, item, length) in
+        [(json!({ "oneOf": codes }), json!("code-399"), 10_000), (json!({ "anyOf": scalars }), json!(null), 200_000)]
+    {
+        let schema = json!({ "type": "array", "items": items });
+        let value = json!(vec![item; length]);
+        assert!(Validator::new(&schema).check(&value));
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        assert!(compiled.check(&value));
+        let (repaired, told) = compiled.repair(value.clone());
+        assert!(repaired == value && told.is_empty(), "{told:?}");
+    }
 }
 
 /// A part of a value that takes more steps than it is allowed.
@@ -399,6 +472,26 @@ fn names_of_dynamic_references_are_bounded() {
         told.ends_with("` is one of too many names for dynamic references, so it is followed like any other reference"),
         "{told}"
     );
+}
+
+/// Each of many references may lead to each of many resources, and what is kept of that grows with the schema only.
+#[test]
+fn references_to_one_dynamic_name_share_its_targets() {
+    let resource = |at: usize| (format!("r{at}"), json!({ "$id": format!("http://r/{at}"), "$dynamicAnchor": "n" }));
+    let reference = |at: usize| (format!("d{at}"), json!({ "title": at.to_string(), "$dynamicRef": "#n" }));
+    let definitions: Map<String, Value> = (0..30_000).map(resource).chain((0..30_000).map(reference)).collect();
+    let all: Vec<Value> = (0..30_000).map(|at| json!({ "$ref": format!("#/$defs/d{at}") })).collect();
+    let validator = Validator::new(&json!({
+        "$dynamicAnchor": "n", "type": ["array", "integer"], "prefixItems": all, "$defs": definitions,
+    }));
+    assert_eq!(validator.problems(), []);
+    assert!(validator.check(&json!([7, [8, 9]])));
+    assert!(!validator.check(&json!([7, [8, "x"]])));
+    // A name that leads back to itself ends all the same.
+    let back = json!({ "$ref": "#/$defs/a", "$dynamicAnchor": "n", "$defs": {
+        "a": { "$dynamicRef": "#n" }, "b": { "$id": "http://b", "$dynamicAnchor": "n", "anyOf": [{ "$dynamicRef": "#n" }] },
+    } });
+    assert!(Validator::new(&back).check(&json!(1)));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! written wherever that had no more than 15 digits. So no tolerance is needed, which would take 0.9999999999999998 for a
 //! multiple of 0.25.
 
-/// A finite number of 0 or more as `digits * 10^exponent`, with no more than 17 digits.
+/// A finite number of 0 or more as `digits * 10^exponent`, with no more than 20 digits; a double has at most 17.
 #[derive(Clone, Copy)]
 struct Decimal {
     digits: u64,
@@ -22,35 +22,45 @@ impl Decimal {
         let digits = format!("{whole}{rest}").parse().ok()?;
         Some(Self { digits, exponent: exponent - i32::try_from(rest.len()).ok()? })
     }
+
+    /// True if this divided by `unit` is a whole number; false if `unit` is 0.
+    fn is_multiple_of(self, unit: Self) -> bool {
+        if unit.digits == 0 {
+            return false;
+        }
+        let shift = self.exponent - unit.exponent;
+        if shift >= 0 {
+            // Factors below 10^18 each: their product fits. By squares, as a hostile value may be shifted by 600 digits.
+            let modulus = u128::from(unit.digits);
+            let (mut rest, mut power, mut left) = (u128::from(self.digits) % modulus, 10 % modulus, shift);
+            while left > 0 && rest > 0 {
+                if left % 2 == 1 {
+                    rest = rest * power % modulus;
+                }
+                power = power * power % modulus;
+                left /= 2;
+            }
+            return rest == 0;
+        }
+        let scale = u32::try_from(-shift).ok().and_then(|shift| 10_u128.checked_pow(shift));
+        match scale.and_then(|scale| u128::from(unit.digits).checked_mul(scale)) {
+            Some(unit) => u128::from(self.digits) % unit == 0,
+            // The unit is larger than any value of 20 digits.
+            None => self.digits == 0,
+        }
+    }
 }
 
 /// True if `value` divided by `unit` is a whole number, both taken as decimals; false if one of them is not finite or `unit`
 /// is 0.
 pub(crate) fn is_multiple(value: f64, unit: f64) -> bool {
-    let (Some(value), Some(unit)) = (Decimal::of(value), Decimal::of(unit)) else { return false };
-    if unit.digits == 0 {
-        return false;
-    }
-    let shift = value.exponent - unit.exponent;
-    if shift >= 0 {
-        // Factors below 10^18 each: their product fits. By squares, as a hostile value may be shifted by 600 digits.
-        let modulus = u128::from(unit.digits);
-        let (mut rest, mut power, mut left) = (u128::from(value.digits) % modulus, 10 % modulus, shift);
-        while left > 0 && rest > 0 {
-            if left % 2 == 1 {
-                rest = rest * power % modulus;
-            }
-            power = power * power % modulus;
-            left /= 2;
-        }
-        return rest == 0;
-    }
-    let scale = u32::try_from(-shift).ok().and_then(|shift| 10_u128.checked_pow(shift));
-    match scale.and_then(|scale| u128::from(unit.digits).checked_mul(scale)) {
-        Some(unit) => u128::from(value.digits) % unit == 0,
-        // The unit is larger than any value of 17 digits.
-        None => value.digits == 0,
-    }
+    Decimal::of(value).zip(Decimal::of(unit)).is_some_and(|(value, unit)| value.is_multiple_of(unit))
+}
+
+/// True if a whole number divided by `unit` is a whole number, with all its digits; `unit` is taken as a decimal.
+#[cfg(feature = "registry")]
+pub(crate) fn divides(value: u64, unit: f64) -> bool {
+    Decimal::of(unit).is_some_and(|unit| Decimal { digits: value, exponent: 0 }.is_multiple_of(unit))
 }
 
 /// The least multiple of `unit` that is not below `value`, as a decimal; the product of doubles where that is not finite.
@@ -103,6 +113,21 @@ mod tests {
             (1.0, f64::NAN, false),
         ] {
             assert_eq!(is_multiple(value, unit), expected, "{value:e} of {unit:e}");
+        }
+    }
+
+    #[cfg(feature = "registry")]
+    #[test]
+    fn all_digits_of_whole_numbers_count() {
+        for (value, unit, expected) in [
+            (9_007_199_254_740_993, 1.5, true),
+            (9_007_199_254_740_992, 1.5, false),
+            (u64::MAX, 0.5, true),
+            (u64::MAX, 1e19, false),
+            (0, 0.1, true),
+            (1, 0.0, false),
+        ] {
+            assert_eq!(divides(value, unit), expected, "{value} of {unit:e}");
         }
     }
 

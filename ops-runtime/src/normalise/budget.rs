@@ -1,9 +1,10 @@
 //! The limit of work for one value: proportional to its size, for any schema.
 //!
 //! All work for a value (checking, listing, repairing, choosing variants) spends from one budget. A step is about one
-//! schema that is checked against one node of the value. Honest schemas take a few steps per node; for them the budget
-//! is one counter that goes down. When that is used up, the value's size is counted, and results are remembered, so
-//! that no schema is checked against the same node twice. Work beyond the limit for that size is ended.
+//! schema that is checked against one node of the value, or a few variants of a union, which may take next to nothing
+//! each. Honest schemas take a few steps per node; for them the budget is one counter that goes down. When that is used
+//! up, the value's size is counted, and results are remembered, so that no schema is checked against the same node
+//! twice. Work beyond the limit for that size is ended.
 
 use std::cell::Cell;
 

@@ -13,6 +13,7 @@ use super::node::{
     Additional, ArrayRules, At, Intersect, Kind, Literals, Node, ObjectRules, Target, Typed, Types, Union,
 };
 use super::tagged::Tagged;
+use super::text::of_text;
 
 /// How deep a value is followed, combined schemas included. JSON is parsed to 128 levels.
 pub(super) const MAX_DEPTH: u32 = 288;
@@ -20,6 +21,8 @@ pub(super) const MAX_DEPTH: u32 = 288;
 const MAX_HOPS: u32 = 32;
 /// How many combinations may lie inside each other where schemas are only compared, not followed into a value.
 pub(super) const MAX_COMBINED: u32 = 8;
+/// How many variants of a union, or members of an intersection, are looked at for one step: most take less than one.
+pub(super) const SCHEMAS_PER_STEP: usize = 8;
 /// How many results are remembered at a time, and how many at most keep their room for the next value.
 const MAX_REMEMBERED: usize = 1 << 20;
 const FEW_REMEMBERED: usize = 1 << 10;
@@ -192,7 +195,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn is_one_of(&self, values: &Literals, value: &Value) -> bool {
         match value {
-            Value::String(text) => values.has_text(text),
+            Value::String(text) => self.budget.spend(of_text(text)) && values.has_text(text),
             // To the original, two objects are never the same.
             Value::Array(_) | Value::Object(_) if self.compat => false,
             value => self.budget.spend(values.len() as u64 / 8) && values.iter().any(|other| equal(other, value)),
@@ -223,7 +226,9 @@ impl<'a> Checker<'a> {
         typed.types.admits(value)
             && match value {
                 Value::Null | Value::Bool(_) => true,
-                Value::Number(number) => typed.number.as_ref().is_none_or(|rules| rules.check(number)),
+                Value::Number(number) => {
+                    typed.number.as_ref().is_none_or(|rules| self.budget.spend(rules.steps()) && rules.check(number))
+                }
                 Value::String(text) => typed.string.as_ref().is_none_or(|rules| rules.check(text, &self.budget)),
                 Value::Array(items) => typed.array.as_ref().is_none_or(|rules| self.array(at, rules, items, depth)),
                 Value::Object(map) => typed.object.as_ref().is_none_or(|rules| self.object(at, rules, map, depth)),
@@ -334,7 +339,17 @@ impl<'a> Checker<'a> {
         match self.tagged(at, union, value) {
             Tagged::Variant(node) | Tagged::Default(node) => check(node),
             Tagged::Unknown => false,
-            Tagged::Undescribed(_) | Tagged::No => union.variants.iter().any(check),
+            Tagged::Undescribed(_) | Tagged::No => {
+                for few in union.variants.chunks(SCHEMAS_PER_STEP) {
+                    if !self.budget.spend(1) {
+                        return false;
+                    }
+                    if few.iter().any(check) {
+                        return true;
+                    }
+                }
+                false
+            }
         }
     }
 
@@ -368,8 +383,13 @@ impl<'a> Checker<'a> {
             return self.lost();
         }
         let trail = Some(&Trail { node: at.node, depth, parent });
-        all.members.iter().all(|node| self.part(at.to(node), value, depth + 1, trail))
-            && (!all.sealed || self.unsealed(at, all, value).is_empty())
+        let check = |node| self.part(at.to(node), value, depth + 1, trail);
+        for few in all.members.chunks(SCHEMAS_PER_STEP) {
+            if !self.budget.spend(1) || !few.iter().all(check) {
+                return false;
+            }
+        }
+        !all.sealed || self.unsealed(at, all, value).is_empty()
     }
 
     /// The properties that no member of a sealed intersection knows.

@@ -19,7 +19,7 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
 fn equal_at(a: &Value, b: &Value, depth: u32) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => Num::of(a).compare(Num::of(b)).is_some_and(std::cmp::Ordering::is_eq),
+        (Value::Number(a), Value::Number(b)) => Num::of(a).is(Num::of(b)),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_at(a, b, depth)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal_at(a, b, depth)))
@@ -34,8 +34,11 @@ fn hash(value: &Value, state: &RandomState, depth: u32) -> u64 {
     match value {
         Value::Null => 0u8.hash(&mut hasher),
         Value::Bool(flag) => flag.hash(&mut hasher),
-        // 1 and 1.0 are equal; -0.0 and 0 too.
-        Value::Number(number) => (Num::of(number).as_f64() + 0.0).to_bits().hash(&mut hasher),
+        // 1 and 1.0 are equal; -0.0 and 0 too. Large integers that lie close together are one and the same double.
+        Value::Number(number) => match Num::of(number) {
+            Num::Int(int) => int.hash(&mut hasher),
+            other => other.as_f64().to_bits().hash(&mut hasher),
+        },
         Value::String(text) => text.hash(&mut hasher),
         Value::Array(_) | Value::Object(_) if depth == 0 => {}
         Value::Array(items) => items.iter().for_each(|item| hasher.write_u64(hash(item, state, depth - 1))),
@@ -127,6 +130,41 @@ fn dismantle(value: Value) {
             Value::Array(items) => open.extend(items),
             Value::Object(map) => open.extend(map.into_iter().map(|(_, value)| value)),
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn large_integers_differ_in_their_hashes() {
+        let state = RandomState::new();
+        let hashes: HashSet<u64> = (0..1000).map(|id| hash(&json!((1_u64 << 63) + id), &state, 1)).collect();
+        assert_eq!(hashes.len(), 1000);
+    }
+
+    #[test]
+    fn equal_numbers_have_one_hash() {
+        let state = RandomState::new();
+        let numbers =
+            ["0", "-0", "-0.0", "1", "1.0", "10e-1", "18446744073709551615", "18446744073709551616", "2e19", "0.5"];
+        let numbers: Vec<Value> = numbers.iter().map(|number| serde_json::from_str(number).unwrap()).collect();
+        for (at, one) in numbers.iter().enumerate() {
+            for (other_at, other) in numbers.iter().enumerate() {
+                let group = |at: usize| [0, 0, 0, 1, 1, 1, 2, 3, 4, 5].get(at).copied();
+                assert_eq!(equal(one, other), group(at) == group(other_at), "{one} and {other}");
+                assert_eq!(
+                    hash(one, &state, 1) == hash(other, &state, 1),
+                    group(at) == group(other_at),
+                    "{one}, {other}"
+                );
+            }
         }
     }
 }

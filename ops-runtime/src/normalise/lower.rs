@@ -56,6 +56,9 @@ const ASSERTIONS: [&str; 29] = [
     "unevaluatedProperties",
 ];
 
+/// The keywords that refer to a schema. Of several in one schema, the first is followed.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
 /// Compiles a schema and everything inside it that it refers to.
 ///
 /// `key` is the schema's own key in the table, if it is a definition.
@@ -201,7 +204,11 @@ impl<'s> Lowering<'s, '_> {
     }
 
     fn resolve(&mut self, raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<(&'s str, Found<'s>)> {
-        let reference = ["$ref", "$dynamicRef", "$recursiveRef"].iter().find_map(|key| map.get(*key))?.as_str()?;
+        let (keyword, reference) = REFERENCES.iter().find_map(|key| Some((*key, map.get(*key)?)))?;
+        let reference = reference.as_str()?;
+        if self.anchors.is_dynamic(raw, keyword, reference) {
+            return Some((reference, Found::Nowhere));
+        }
         let found = match self.anchors.resolve(raw, reference) {
             Found::Shared(_) if self.definitions.is_empty() => Found::Nowhere,
             found => found,
@@ -275,7 +282,9 @@ impl<'s> Lowering<'s, '_> {
         visited.add(raw.address());
         let mut draft = boxed(|| Draft::read(raw, map));
         self.conditions(raw, map, &mut draft);
-        if ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| map.contains_key(*key)) {
+        let references = references(map);
+        if references > 0 {
+            draft.unknown |= references > 1;
             match self.target(raw, map) {
                 Some(target) => {
                     let target = self.draft(target, visited, depth + 1);
@@ -431,6 +440,11 @@ impl<'s> Lowering<'s, '_> {
         });
         values.into_iter().collect()
     }
+}
+
+/// How many keywords of a schema refer to others.
+fn references(map: &Map<String, Value>) -> usize {
+    REFERENCES.iter().filter(|key| map.contains_key(**key)).count()
 }
 
 /// Makes a draft where no frame of what recurses holds it.

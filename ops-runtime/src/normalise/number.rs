@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
+use crate::model::decimal;
+
 /// A number of a schema or a value; integers compare exactly.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Num {
@@ -47,6 +49,15 @@ impl Num {
         }
     }
 
+    /// True if both are the same number. Whole numbers of up to 64 bits are integers, however they are written.
+    pub(super) fn is(self, other: Num) -> bool {
+        match (self, other) {
+            (Num::Int(a), Num::Int(b)) => a == b,
+            (Num::Float(a), Num::Float(b)) => a == b,
+            _ => false,
+        }
+    }
+
     fn at_least(self, bound: Num) -> bool {
         matches!(self.compare(bound), Some(Ordering::Greater | Ordering::Equal))
     }
@@ -60,11 +71,15 @@ impl Num {
         if let (Num::Int(value), Num::Int(unit)) = (self, unit) {
             return if unit == 0 { !exact } else { value % unit == 0 };
         }
-        let (value, unit) = (self.as_f64(), unit.as_f64());
+        let unit = unit.as_f64();
         if exact {
-            return value % unit == 0.0;
+            return self.as_f64() % unit == 0.0;
         }
-        crate::model::decimal::is_multiple(value, unit)
+        // A double does not hold all digits of a large integer.
+        match self {
+            Num::Int(value) => u64::try_from(value.unsigned_abs()).is_ok_and(|value| decimal::divides(value, unit)),
+            value => decimal::is_multiple(value.as_f64(), unit),
+        }
     }
 
     /// The sum of this number and a whole one.
@@ -89,7 +104,7 @@ impl Num {
                 let rest = value.rem_euclid(unit);
                 if rest == 0 { self } else { value.checked_add(unit - rest).map_or(self, Num::Int) }
             }
-            (value, unit) => Num::Float(crate::model::decimal::up_to_multiple(value.as_f64(), unit.as_f64())),
+            (value, unit) => Num::Float(decimal::up_to_multiple(value.as_f64(), unit.as_f64())),
         }
     }
 
@@ -165,6 +180,11 @@ impl NumberRules {
             && self.above.is_none()
             && self.below.is_none()
             && self.multiple_of.is_empty()
+    }
+
+    /// The steps of a check: schemas that were merged may have any number of units.
+    pub(super) fn steps(&self) -> u64 {
+        self.multiple_of.len() as u64 / 4
     }
 
     pub(super) fn check(&self, number: &Number) -> bool {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::standard::locate::Document;
 use crate::pointer::percent_decoded;
 
 /// What `#` means for a schema.
@@ -34,7 +35,9 @@ impl<'s> Raw<'s> {
 
     /// A schema inside this one.
     pub(super) fn to(self, schema: &'s Value) -> Self {
-        let base = if schema.get("$id").is_some_and(Value::is_string) { schema } else { self.base };
+        // Up to draft 7, an anchor was written as an identifier that begins with `#`.
+        let id = schema.get("$id").and_then(Value::as_str).filter(|id| !id.starts_with('#'));
+        let base = if id.is_some() { schema } else { self.base };
         Raw { schema, base, ..self }
     }
 
@@ -57,62 +60,86 @@ pub(super) enum Found<'s> {
     Nowhere,
 }
 
-/// The `$id`s and anchors of a document, collected for the first reference that needs them.
-#[derive(Debug, Default)]
-pub(super) struct Anchors<'s>(HashMap<usize, HashMap<&'s str, &'s Value>>);
+/// The names in a document that references use.
+struct Names<'s> {
+    document: Document<'s>,
+    /// The resources by the last segments of their URIs; `None` if several end with it.
+    by_last: HashMap<String, Option<usize>>,
+}
+
+impl<'s> Names<'s> {
+    fn read(root: &'s Value) -> Self {
+        let document = Document::read(root);
+        let mut by_last = HashMap::new();
+        for (number, resource) in document.resources.iter().enumerate() {
+            if let Some(last) = resource.uri.rsplit('/').next().filter(|last| !last.is_empty()) {
+                by_last.entry(last.to_owned()).and_modify(|known| *known = None).or_insert(Some(number));
+            }
+        }
+        Names { document, by_last }
+    }
+
+    /// The resource that a reference without its fragment leads to.
+    fn resource(&self, from: usize, document: &str) -> Option<usize> {
+        let is_relative = |uri: &str| !uri.contains(':');
+        let last = || {
+            let base = self.document.resources.get(from)?;
+            let last = document.rsplit('/').next().unwrap_or(document);
+            *self.by_last.get(last).filter(|_| is_relative(document) && is_relative(&base.uri))?
+        };
+        // If the base is not known, a relative reference is usually just the last segment.
+        self.document.resource(from, document).or_else(last)
+    }
+
+    /// The schema behind a reference that is no JSON pointer.
+    fn find(&self, from: Raw<'s>, document: &str, name: &str) -> Option<Raw<'s>> {
+        let number = self.resource(self.document.home(from.base, 0), document)?;
+        let resource = self.document.resources.get(number)?;
+        let schema = if name.is_empty() { resource.root } else { *resource.anchors.get(name)? };
+        Some(Raw { schema, base: resource.root, ..from })
+    }
+}
+
+/// The names in documents, each of which is read for the first reference that needs them.
+#[derive(Default)]
+pub(super) struct Anchors<'s>(HashMap<usize, Names<'s>>);
 
 impl<'s> Anchors<'s> {
-    fn of(&mut self, root: &'s Value) -> &HashMap<&'s str, &'s Value> {
-        self.0.entry(std::ptr::from_ref(root).addr()).or_insert_with(|| {
-            let mut names = HashMap::new();
-            let mut open = vec![root];
-            while let Some(value) = open.pop() {
-                match value {
-                    Value::Object(map) => {
-                        for keyword in ["$id", "$anchor", "$dynamicAnchor"] {
-                            if let Some(name) = map.get(keyword).and_then(Value::as_str) {
-                                names.entry(name).or_insert(value);
-                                // `$ref`s are relative to the base URI, so usually just the last segment.
-                                if let Some((_, last)) = name.rsplit_once('/').filter(|(_, last)| !last.is_empty()) {
-                                    names.entry(last).or_insert(value);
-                                }
-                            }
-                        }
-                        open.extend(map.values());
-                    }
-                    Value::Array(items) => open.extend(items),
-                    _ => {}
-                }
+    fn of(&mut self, root: &'s Value) -> &Names<'s> {
+        self.0.entry(std::ptr::from_ref(root).addr()).or_insert_with(|| Names::read(root))
+    }
+
+    /// True if it depends on the way to a reference which of several schemas it leads to.
+    pub(super) fn is_dynamic(&mut self, from: Raw<'s>, keyword: &str, reference: &str) -> bool {
+        let name = reference.split_once('#').map_or("", |(_, name)| name);
+        match keyword {
+            "$dynamicRef" if !name.is_empty() => self.of(from.root).document.is_ambiguous(name),
+            "$recursiveRef" if from.base.get("$recursiveAnchor") == Some(&Value::Bool(true)) => {
+                self.of(from.root).document.resources.len() > 1
             }
-            names
-        })
+            _ => false,
+        }
     }
 
     /// Resolves a reference made from inside `from`.
     pub(super) fn resolve(&mut self, from: Raw<'s>, reference: &str) -> Found<'s> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let base = if document.is_empty() {
-            from.base
+        let decoded = percent_decoded(fragment);
+        let is_pointer = decoded.starts_with('/');
+        let name = if is_pointer { "" } else { &*decoded };
+        let start = if document.is_empty() && name.is_empty() {
+            Raw { schema: from.base, ..from }
         } else {
-            let last = document.rsplit('/').next().unwrap_or(document);
-            let names = self.of(from.root);
-            match names.get(document).or_else(|| names.get(last)) {
-                Some(schema) => schema,
+            match self.of(from.root).find(from, document, name) {
+                Some(start) => start,
                 None => return Found::Nowhere,
             }
         };
-        if fragment.is_empty() {
-            return Found::Here(Raw { schema: base, base, ..from });
-        }
-        let decoded = percent_decoded(fragment);
-        if !decoded.starts_with('/') {
-            return match self.of(from.root).get(&*decoded) {
-                Some(schema) => Found::Here(from.to(schema)),
-                None => Found::Nowhere,
-            };
+        if !is_pointer {
+            return Found::Here(start);
         }
         // Our references are written as they are, those of others percent-encoded: a name may look as if it were.
-        let walked = |pointer: &str| walk(from, base, pointer).or_else(|| walk(from, from.root, pointer));
+        let walked = |pointer: &str| walk(from, start.schema, pointer).or_else(|| walk(from, from.root, pointer));
         let other = || if fragment.contains('%') { walked(&decoded) } else { None };
         let inside = || walked(fragment).or_else(other).map(Found::Here);
         let shared = || table_key(fragment).or_else(|| table_key(&decoded)).map(Found::Shared);

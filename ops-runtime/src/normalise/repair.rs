@@ -165,17 +165,16 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
         match value {
             Value::Null | Value::Bool(_) => true,
-            Value::Number(number) => match &typed.number {
-                Some(rules) if !rules.check(number) => {
-                    // Written as an integer if it is one, even out of bounds.
-                    self.write_integer(typed.types, value);
-                    self.misfit(at, value, path, strip, depth)
-                }
-                _ => {
-                    self.write_integer(typed.types, value);
-                    true
-                }
-            },
+            Value::Number(number) => {
+                let fits = match &typed.number {
+                    Some(rules) => self.found(|fixer| fixer.checker.budget.spend(rules.steps()) && rules.check(number)),
+                    None => Some(true),
+                };
+                let Some(fits) = fits else { return false };
+                // Written as an integer if it is one, even out of bounds.
+                self.write_integer(typed.types, value);
+                fits || self.misfit(at, value, path, strip, depth)
+            }
             Value::String(text) => {
                 let Some(rules) = &typed.string else { return true };
                 match self.found(|fixer| rules.check(text, &fixer.checker.budget)) {

@@ -265,7 +265,9 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
             Next::Number => {
                 let figure = self.number(typed.types)?;
                 let Some(rules) = &typed.number else { return Ok(()) };
-                if number(figure).is_some_and(|number| rules.check(&number)) { Ok(()) } else { Err(No) }
+                let fits = self.checker.budget.spend(rules.steps())
+                    && number(figure).is_some_and(|number| rules.check(&number));
+                if fits { Ok(()) } else { Err(No) }
             }
             Next::String => match &typed.string {
                 Some(rules) => {

@@ -8,7 +8,7 @@ mod compile;
 mod evaluated;
 mod keyword;
 mod list;
-mod locate;
+pub(super) mod locate;
 mod plain;
 mod shape;
 mod unread;

@@ -40,7 +40,8 @@ pub(super) enum Matcher {
 
 impl StringRules {
     pub(super) fn check(&self, text: &str, budget: &Budget) -> bool {
-        self.check_by(text, || self.patterns.iter().all(|pattern| pattern.is_in(text, budget)))
+        budget.spend(of_text(text))
+            && self.check_by(text, || self.patterns.iter().all(|pattern| pattern.is_in(text, budget)))
     }
 
     pub(super) fn check_without_patterns(&self, text: &str) -> bool {
@@ -145,6 +146,11 @@ impl StringRules {
         let min = usize::try_from(self.min.unwrap_or(0)).unwrap_or(0);
         (min <= MAX_CREATED).then(|| " ".repeat(min))
     }
+}
+
+/// The steps for reading a text once: only a long one takes longer than a step.
+pub(super) fn of_text(text: &str) -> u64 {
+    text.len() as u64 / 256
 }
 
 /// The longest string or array that is made up.

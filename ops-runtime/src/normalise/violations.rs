@@ -325,7 +325,15 @@ impl<'a> Checker<'a> {
             // A variant that is a reference is of the types of its target.
             Kind::Union(union) => {
                 let types = &self.shape(at, union).types;
-                types.iter().fold(Types::NONE, |all, types| all.or(*types)).and(union.types).describe()
+                let types = types.iter().fold(Types::NONE, |all, types| all.or(*types)).and(union.types);
+                // If the value is of such a type, its type is not what is wrong.
+                if !self.compat && value.is_some_and(|value| types.admits(value)) {
+                    return format!("a value of one of {} schemas", union.variants.len());
+                }
+                types.describe()
+            }
+            Kind::Intersect(_) if !self.compat && value.is_some_and(|value| at.node.types().admits(value)) => {
+                "a value of all its schemas".to_owned()
             }
             _ => describe(at.node),
         }

@@ -14,6 +14,7 @@ impl<T: Record> Record for Box<T> {
     const NAME: &'static str = T::NAME;
     const FIELDS: &'static [&'static str] = T::FIELDS;
     const IS_UNION: bool = T::IS_UNION;
+    const KEEPS: bool = T::KEEPS;
     crate::__opaque!();
 
     fn index(name: &str) -> usize {

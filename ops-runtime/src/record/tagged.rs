@@ -89,7 +89,7 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
         let tags = Tags { name: self.name, around: self.around };
         let sees_tag = T::IS_UNION || declares::<T>(self.name);
         // Other types pass over what they do not declare.
-        let keeps = !T::IS_UNION && (T::Slots::KEEPS || T::Slots::COUNT == 0);
+        let keeps = !T::IS_UNION && (T::KEEPS || T::Slots::COUNT == 0);
         let is_around = || self.around.is_some_and(|tags| tags.any(|name| !declares::<T>(name)));
         let hides = keeps && (self.is_ahead && !sees_tag || is_around());
         let hidden = if hides { Some(Hidden { tags, declares: declares::<T> }) } else { None };
@@ -169,7 +169,7 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
     value: &T,
 ) -> Result<(), M::Error> {
     // It may be among what the variant keeps without declaring it.
-    let is_written = value.writes(name) || T::Slots::KEEPS && written::writes(value, name);
+    let is_written = value.writes(name) || T::KEEPS && written::writes(value, name);
     if !is_written {
         m.serialize_entry(name, &literal)?;
     }

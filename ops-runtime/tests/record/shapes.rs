@@ -407,9 +407,14 @@ fn a_tag_among_what_is_kept_is_written_once() {
         (Event::Map(BTreeMap::from([("kind".into(), 7)])), r#"{"kind":7}"#),
         (Event::Map(BTreeMap::from([("a".into(), 1)])), r#"{"kind":"map","a":1}"#),
         (Event::Raw(json!({"kind": "raw"})), r#"{"kind":"raw"}"#),
-        (Event::Labels(labels), r#"{"name":"n","kind":7,"x":1}"#),
+        (Event::Labels(labels.clone()), r#"{"name":"n","kind":7,"x":1}"#),
     ] {
         assert_eq!(serde_json::to_string(&event).unwrap(), text);
         assert_eq!(to_value(&event).unwrap(), serde_json::from_str::<Value>(text).unwrap());
     }
+    // In a box, too.
+    let boxed = Boxed::Labels(Box::new(labels));
+    assert_eq!(serde_json::to_string(&boxed).unwrap(), r#"{"name":"n","kind":7,"x":1}"#);
+    let untagged = Boxed::Labels(Box::new(Labels { name: None, extra: BTreeMap::from([("x".into(), 1)]) }));
+    assert_eq!(serde_json::to_string(&untagged).unwrap(), r#"{"kind":"labels","x":1}"#);
 }

@@ -158,6 +158,13 @@ pub enum Any {
     Rest(Value),
 }
 
+/// A tagged union with a box around what keeps undeclared properties.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Boxed {
+    Labels(Box<Labels>),
+    Other(Value),
+}
+
 /// A map, and a tuple.
 pub type Prices = BTreeMap<String, (String, f64)>;
 
@@ -324,6 +331,7 @@ mod impls {
         "empty" => Empty,
         _ => Other
     });
+    ops_runtime::__generated::tagged!(super::Boxed["kind"] { "labels" => Labels, _ => Other });
     ops_runtime::__generated::untagged!(super::Any { Object["kind"] => Outer, String | Number | Boolean => Scalar, Any => Rest });
 
     ops_runtime::__generated::names!(super::Status { "new" => New, "paid" | "settled" => Paid, _ => Other });

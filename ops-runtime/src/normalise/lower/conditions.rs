@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::conditional::Conditional;
 use super::limits::parts;
-use super::{Draft, Lowering, Raw};
+use super::{Draft, Lowering, Raw, references};
 
 /// How many schemas are looked into below the conditions of one schema.
 const MAX_CONDITIONS: usize = 256;
@@ -30,7 +30,9 @@ impl<'s> Lowering<'s, '_> {
                 break;
             }
             found.declared(raw, map);
-            if ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| map.contains_key(*key)) {
+            let references = references(map);
+            if references > 0 {
+                found.hides |= references > 1;
                 match self.target(raw, map) {
                     Some(target) => open.push(target),
                     None => found.hides = true,

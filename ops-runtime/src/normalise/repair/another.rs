@@ -6,8 +6,9 @@ use super::union::Depth;
 use super::variants::{MAX_TRIALS, lost};
 use super::{Fixer, Mode, Strip};
 use crate::normalise::equal::weight;
-use crate::normalise::node::{At, Node, Union};
+use crate::normalise::node::{At, Kind, Node, Union};
 use crate::normalise::path::Path;
+use crate::normalise::tagged::Tagged;
 
 impl<'a> Fixer<'_, 'a> {
     /// True if variants that an object conforms to would remove what another declares, which it may be with a fault.
@@ -66,12 +67,14 @@ impl<'a> Fixer<'_, 'a> {
             return false;
         }
         let all = self.found(|fixer| fixer.all_conforming(at, union, value, depth)).unwrap_or_default();
-        let is_among = |node: &Node| all.iter().any(|other| std::ptr::eq(*other, node));
         let removes = |node: &&'a Node| self.undeclared(at.to(node), value, false, Depth::new(depth)) > 0;
         if all.is_empty() || all.len() == union.variants.len() || !all.iter().all(removes) {
             return false;
         }
         let mut is_counted = false;
+        // They are in the order of the variants.
+        let mut among = all.iter().peekable();
+        let mut is_among = |node: &Node| among.next_if(|other| std::ptr::eq(**other, node)).is_some();
         for node in union.variants.iter().filter(|node| !is_among(node)) {
             let declares = |node: &'a Node, name: &String| self.may_declare(at.to(node), name, 0);
             let is_lost = |name: &String| declares(node, name) && !all.iter().any(|other| declares(other, name));
@@ -79,10 +82,10 @@ impl<'a> Fixer<'_, 'a> {
                 continue;
             }
             if !std::mem::replace(&mut is_counted, true) && !self.is_again {
-                self.checker.budget.grow(weight(value));
+                self.checker.budget.grow(weight(value) - 1);
             }
             self.trials += 1;
-            let trial = self.trial(at.to(node), value, path, Strip::None, depth);
+            let trial = self.trial(at, node, value, path, Strip::None, depth);
             self.trials -= 1;
             let still = |value: &Value| all.iter().all(|other| self.checker.check(at.to(other), value, depth + 1));
             if let Some(trial) = trial.filter(|trial| trial.faults == 0 && still(&trial.value)) {
@@ -112,15 +115,54 @@ impl<'a> Fixer<'_, 'a> {
             return Some(true);
         }
         if let [node] = variants {
-            return Some(self.fix(at.to(node), value, path, strip, depth + 1));
+            return Some(self.fix_as(at, node, value, path, strip, depth));
         }
         if !self.is_again {
-            self.checker.budget.grow(weight(value));
+            self.checker.budget.grow(weight(value) - 1);
         }
         let trials = self.within(Mode::Clean, |fixer| fixer.trials(at, variants, value, path, strip, depth));
         let least = trials.iter().enumerate().min_by_key(|(_, trial)| lost(value, &trial.value));
         let least = least.filter(|_| trials.len() == variants.len()).and_then(|(index, _)| variants.get(index));
         let node = least.copied().unwrap_or(first);
-        Some(self.again(|fixer| fixer.fix(at.to(node), value, path, strip, depth + 1)))
+        Some(self.again(|fixer| fixer.fix_as(at, node, value, path, strip, depth)))
+    }
+
+    /// Fixes a value as one variant of a union. The discriminator's property, filled in or rewritten, must not make it
+    /// another.
+    pub(super) fn fix_as(
+        &mut self,
+        at: At<'a>,
+        node: &'a Node,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        let union = match &at.node.kind {
+            Kind::Union(union) if union.discriminator.is_some() && value.is_object() => union,
+            _ => return self.fix(at.to(node), value, path, strip, depth + 1),
+        };
+        let Some(tag) = self.checker.shape(at, union).declared.as_ref().filter(|_| !self.compat()) else {
+            return self.fix(at.to(node), value, path, strip, depth + 1);
+        };
+        let had_tag = value.get(&*tag.property).is_some_and(|tag| !tag.is_null());
+        let fits = self.fix(at.to(node), value, path, strip, depth + 1);
+        let is_another = match self.checker.tagged(at, union, value) {
+            Tagged::Variant(named) | Tagged::Default(named) => !std::ptr::eq(named, node),
+            Tagged::Unknown | Tagged::Undescribed(_) | Tagged::No => false,
+        };
+        if !is_another {
+            return fits;
+        }
+        if let Value::Object(map) = value
+            && !had_tag
+        {
+            map.retain(|name, _| **name != *tag.property);
+            if !fits || self.checker.check(at, value, depth) {
+                return fits;
+            }
+        }
+        self.throws += 1;
+        self.tell_tag(tag, value, path)
     }
 }

@@ -124,6 +124,10 @@ fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
 fn text(number: &Number) -> Option<String> {
     let text = number.to_string();
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return Some(text) };
+    // `-0` is read as a float, too.
+    if float == 0.0 && float.is_sign_negative() {
+        return Some("-0".to_owned());
+    }
     let is_exact = float.abs() < EXACT && digits(&text).1.len() <= EXACT_DIGITS;
     // Not all that read decimals take `1e-7`.
     is_exact.then(|| if text.contains('e') { float.to_string() } else { text })
@@ -174,6 +178,8 @@ mod tests {
             ("7", Some("7")),
             ("18446744073709551615", Some("18446744073709551615")),
             ("-1.50", Some("-1.5")),
+            ("-0", Some("-0")),
+            ("-0.0", Some("-0")),
             ("0.000123456789012345", Some("0.000123456789012345")),
             ("123456789.012345", Some("123456789.012345")),
             ("0.0000001", Some("0.0000001")),

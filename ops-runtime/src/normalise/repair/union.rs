@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::declared::Declared;
 use super::{Fixer, Mode, Strip};
-use crate::normalise::check::MAX_COMBINED;
+use crate::normalise::check::{MAX_COMBINED, SCHEMAS_PER_STEP};
 use crate::normalise::create::as_object;
 use crate::normalise::equal::{copy, discard};
 use crate::normalise::node::{At, Intersect, Kind, Node, Types, Union};
@@ -68,7 +68,7 @@ impl<'a> Fixer<'_, 'a> {
         let strip = match self.checker.tagged(at, union, value) {
             Tagged::Variant(node) => return self.fix(at.to(node), value, path, strip, depth + 1),
             Tagged::Unknown if self.mode == Mode::Repair => return self.unknown_tag(at, union, value, path),
-            Tagged::Default(node) => return self.fix(at.to(node), value, path, Strip::None, depth + 1),
+            Tagged::Default(node) => return self.fix_as(at, node, value, path, Strip::None, depth),
             Tagged::Undescribed(tag) => {
                 self.tell_tag(tag, value, path);
                 Strip::None
@@ -81,7 +81,7 @@ impl<'a> Fixer<'_, 'a> {
         let local =
             !default || matches!(self.mode, Mode::Clean | Mode::Repair) || value.is_object() || value.is_array();
         if let Some(node) = self.only_variant(at, union, value).filter(|_| local) {
-            return self.fix(at.to(node), value, path, strip, depth + 1);
+            return self.fix_as(at, node, value, path, strip, depth);
         }
         let mut is_counted = false;
         if union.overlaps && (value.is_object() || value.is_array()) {
@@ -96,23 +96,24 @@ impl<'a> Fixer<'_, 'a> {
         {
             return conforms;
         }
-        if self.mode == Mode::Repair {
+        // The original's repair needs a value that is clean, as far as can be guessed.
+        if self.mode == Mode::Repair || self.mode == Mode::Clean && !self.compat() {
             let mut try_them = |fixer: &mut Self| fixer.try_variants(at, union, value, path, strip, depth);
             return if is_counted { self.again(try_them) } else { try_them(self) };
         }
         let node = self.select(at, union, value, depth);
         if self.mode == Mode::Clean {
-            return node.is_some_and(|node| self.fix(at.to(node), value, path, strip, depth + 1));
+            return node.is_some_and(|node| self.fix_as(at, node, value, path, strip, depth));
         }
         if default {
             // The default has precedence over a repair, but not over a value that conforms once it is clean.
             let clean = node.is_some_and(|node| {
-                self.within(Mode::Clean, |fixer| fixer.fix(at.to(node), value, path, strip, depth + 1))
+                self.within(Mode::Clean, |fixer| fixer.fix_as(at, node, value, path, strip, depth))
             });
             return clean || self.replace(at, value, path, depth);
         }
         match node {
-            Some(node) => self.fix(at.to(node), value, path, strip, depth + 1),
+            Some(node) => self.fix_as(at, node, value, path, strip, depth),
             None => self.replace(at, value, path, depth),
         }
     }
@@ -147,7 +148,7 @@ impl<'a> Fixer<'_, 'a> {
             self.strip_among(&all, value, path, strip, depth);
             Strip::None
         };
-        Some(self.fix(at.to(node), value, path, strip, depth + 1))
+        Some(self.fix_as(at, node, value, path, strip, depth))
     }
 
     /// True if a value conforms; `None` where the original throws.
@@ -188,6 +189,10 @@ impl<'a> Fixer<'_, 'a> {
         if self.compat() {
             return None;
         }
+        // The types of all variants are looked at.
+        if !self.checker.budget.spend(union.variants.len() as u64 / 16) && !self.goes_on() {
+            return None;
+        }
         let mut able = self.of_types(at, union, Types::of(value));
         let node = able.next()?;
         able.next().is_none().then_some(node)
@@ -200,6 +205,12 @@ impl<'a> Fixer<'_, 'a> {
         able.map(|(node, _)| node)
     }
 
+    /// The variants of a union, to be looked at one by one.
+    fn each(&self, union: &'a Union) -> impl Iterator<Item = &'a Node> {
+        let parts = union.variants.chunks(SCHEMAS_PER_STEP);
+        parts.take_while(move |_| self.checker.budget.spend(1) || self.goes_on()).flatten()
+    }
+
     /// The variants that a value conforms to; each is checked when it is asked for.
     fn each_conforming(
         &self,
@@ -208,7 +219,7 @@ impl<'a> Fixer<'_, 'a> {
         value: &Value,
         depth: u32,
     ) -> impl Iterator<Item = &'a Node> {
-        union.variants.iter().filter(move |node| self.checker.check(at.to(node), value, depth + 1))
+        self.each(union).filter(move |node| self.checker.check(at.to(node), value, depth + 1))
     }
 
     /// All variants that a value conforms to.
@@ -292,9 +303,10 @@ impl<'a> Fixer<'_, 'a> {
     ///
     /// If a value names no variant that is described, none is known to declare all of it.
     pub(super) fn variants_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Vec<&'a Node> {
-        let tagged = self.checker.tagged(at, union, value);
-        if let Tagged::Default(_) | Tagged::Undescribed(_) = tagged {
-            return Vec::new();
+        match self.checker.tagged(at, union, value) {
+            Tagged::Variant(node) => return vec![node],
+            Tagged::Default(_) | Tagged::Undescribed(_) => return Vec::new(),
+            Tagged::Unknown | Tagged::No => {}
         }
         if union.overlaps {
             let all = self.all_conforming(at, union, value, depth.value);
@@ -302,11 +314,8 @@ impl<'a> Fixer<'_, 'a> {
                 return all;
             }
         }
-        let node = match tagged {
-            Tagged::Variant(node) => Some(node),
-            _ if union.overlaps => self.select(at, union, value, depth.value),
-            _ => self.conforming(at, union, value, true, depth).or_else(|| self.select(at, union, value, depth.value)),
-        };
+        let conforming = if union.overlaps { None } else { self.conforming(at, union, value, true, depth) };
+        let node = conforming.or_else(|| self.select(at, union, value, depth.value));
         node.into_iter().collect()
     }
 
@@ -392,7 +401,9 @@ impl<'a> Fixer<'_, 'a> {
             return self.repair_members(at, all, value, path, strip, depth);
         }
         if let Strip::All = strip {
-            self.strip_members(at, value, path, true, depth);
+            // By the best score, it is known which variants declare its properties.
+            let conforms = (self.mode == Mode::Normalise || self.compat()).then_some(true);
+            self.strip_members(at, value, path, conforms, depth);
         }
         let clean = self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
         if clean || self.mode == Mode::Clean {

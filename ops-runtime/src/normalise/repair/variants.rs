@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::told::Counts;
-use super::{Fixer, Strip, kind};
+use super::{Fixer, Mode, Strip, kind};
 use crate::normalise::equal::{copy, discard, weight};
 use crate::normalise::findings::Repair;
 use crate::normalise::node::{At, Intersect, Node, Tag, Types, Union};
@@ -50,11 +50,11 @@ impl<'a> Fixer<'_, 'a> {
         let able: Vec<&'a Node> =
             union.variants.iter().filter(|node| self.checker.types(at.to(node), 0).meets(types)).collect();
         if able.is_empty() {
-            return self.convert(at, value, path, strip, depth);
+            return self.mode != Mode::Clean && self.convert(at, value, path, strip, depth);
         }
         if !self.is_again {
-            // A trial works on a copy, whose parts are not counted.
-            self.checker.budget.grow(weight(value));
+            // A trial works on a copy, whose parts are not counted. The value itself was counted with what is around it.
+            self.checker.budget.grow(weight(value) - 1);
         }
         let mut trials = self.trials(at, &able, value, path, strip, depth);
         while self.checker.budget.is_dry() && self.checker.budget.refill(None) {
@@ -67,14 +67,19 @@ impl<'a> Fixer<'_, 'a> {
         // What one variant does not declare, another may: the one that keeps most is meant.
         let faultless = trials.iter().enumerate().filter(|(_, trial)| trial.faults == 0);
         let chosen = faultless.min_by_key(|(_, trial)| (lost(value, &trial.value), trial.counts.converted));
-        let chosen = match chosen.map(|(chosen, _)| chosen) {
-            // A value that is one only because that one asks for nothing is rather another with a fault.
-            Some(chosen) => able
-                .get(chosen)
-                .copied()
-                .filter(|node| !self.is_rather_another(at, &able, node, value))
-                .and(Some(chosen)),
+        let chosen = chosen.map(|(chosen, _)| chosen);
+        // A value that is one only because that one asks for nothing is rather another with a fault.
+        let is_rather_another = chosen
+            .and_then(|chosen| able.get(chosen).copied())
+            .is_some_and(|node| self.is_rather_another(at, &able, node, value));
+        // Where nothing is repaired, nothing is removed by a guess.
+        if self.mode == Mode::Clean && (chosen.is_none() || is_rather_another) {
+            return false;
+        }
+        let chosen = match chosen {
+            _ if is_rather_another => None,
             None => self.nearest(at, &able, &trials, value),
+            chosen => chosen,
         };
         match chosen {
             Some(chosen) => {
@@ -90,7 +95,10 @@ impl<'a> Fixer<'_, 'a> {
                     self.throws += 1;
                     return self.tell_tag(tag, value, path);
                 }
-                let expected = self.checker.expectation(at, Some(value));
+                let expected = match is_rather_another {
+                    true => format!("properties that one of {} schemas declares", union.variants.len()),
+                    false => self.checker.expectation(at, Some(value)),
+                };
                 self.keep(path, &expected, Some(value))
             }
         }
@@ -110,7 +118,7 @@ impl<'a> Fixer<'_, 'a> {
         if self.trials < MAX_TRIALS {
             self.trials += 1;
             for node in able {
-                trials.extend(self.trial(at.to(node), value, path, strip, depth));
+                trials.extend(self.trial(at, node, value, path, strip, depth));
             }
             self.trials -= 1;
         }
@@ -121,6 +129,7 @@ impl<'a> Fixer<'_, 'a> {
     pub(super) fn trial(
         &mut self,
         at: At<'a>,
+        node: &'a Node,
         value: &Value,
         path: &Path<'_>,
         strip: Strip<'a>,
@@ -131,14 +140,14 @@ impl<'a> Fixer<'_, 'a> {
         }
         let mut copied = copy(value)?;
         let (mark, throws) = (self.mark(), self.throws);
-        let fits = self.again(|fixer| fixer.fix(at, &mut copied, path, strip, depth + 1));
+        let fits = self.again(|fixer| fixer.fix_as(at, node, &mut copied, path, strip, depth));
         let counts = self.repairs.mark().since(mark.repairs);
         let repairs = self.repairs.take_since(mark.repairs);
         let told = self.told.as_ref().map_or_else(Vec::new, |told| told.since(mark.told));
         self.rollback(mark);
         self.throws = throws;
         let faults = counts.kept.max(usize::from(!fits));
-        let score = self.found(|fixer| fixer.score(at, value, value, depth, 0))?;
+        let score = self.found(|fixer| fixer.score(at.to(node), value, value, depth, 0))?;
         Some(Trial { value: copied, repairs, counts, told, score, faults })
     }
 
@@ -197,7 +206,7 @@ impl<'a> Fixer<'_, 'a> {
         let received = if conforms || is_scalar { copy(value) } else { None };
         let mark = self.mark();
         if let Strip::All = strip {
-            self.strip_members(at, value, path, conforms, depth);
+            self.strip_members(at, value, path, Some(conforms), depth);
         }
         self.members(at, all, value, path, strip, depth);
         self.repairs.tell_once(mark.repairs);

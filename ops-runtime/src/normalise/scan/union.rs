@@ -16,6 +16,10 @@ impl<'a, 't> Scanner<'_, 'a, 't> {
         {
             return self.value(at.to(node), path, depth + 1);
         }
+        // The types of all variants are looked at.
+        if !self.checker.budget.spend(union.variants.len() as u64 / 16) {
+            return Err(No);
+        }
         let types = &self.checker.shape(at, union).types;
         let mut able = union.variants.iter().zip(types).filter(|(_, types)| types.has(next.types()));
         let (Some((node, _)), None) = (able.next(), able.next()) else {

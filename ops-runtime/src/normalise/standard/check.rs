@@ -11,6 +11,7 @@ use super::keyword::{Id, Keyword, MAX_DEPTH, Properties, Rules, Schema, Union};
 use crate::normalise::budget::Budget;
 use crate::normalise::equal::distinct;
 use crate::normalise::node::Literals;
+use crate::normalise::text::of_text;
 
 /// How many results are remembered at a time.
 const MAX_REMEMBERED: usize = 1 << 20;
@@ -98,11 +99,15 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn check(&self, id: Id, value: &Value, scope: Scope, depth: u32) -> bool {
+        // Boolean schemas count, too: there may be any number of them for one node.
+        if !self.budget.spend(1) {
+            return false;
+        }
         let rules = match self.rules(id) {
             Ok(rules) => rules,
             Err(all) => return all,
         };
-        if !self.budget.spend(1) || self.is_deep(depth) {
+        if self.is_deep(depth) {
             return false;
         }
         let scope = if self.validator.anchors.is_empty() { scope } else { self.inside(rules, scope) };
@@ -305,7 +310,7 @@ impl<'a> Run<'a> {
 
     fn is_one_of(&self, literals: &Literals, value: &Value) -> bool {
         match value {
-            Value::String(text) => literals.has_text(text),
+            Value::String(text) => self.budget.spend(of_text(text)) && literals.has_text(text),
             value => {
                 self.budget.spend(literals.len() as u64 / 8)
                     && literals.iter().any(|literal| crate::normalise::equal::equal(literal, value))
@@ -376,6 +381,9 @@ impl<'a> Run<'a> {
 
     /// Checks the name of a property. It is not part of the value, so no result is kept.
     pub(super) fn name(&self, id: Id, name: &str, scope: Scope, depth: u32) -> bool {
+        if !self.budget.spend(of_text(name)) {
+            return false;
+        }
         let outer = self.known.take();
         let conforms = self.check(id, &Value::String(name.to_owned()), scope, depth + 1);
         self.known.replace(outer);

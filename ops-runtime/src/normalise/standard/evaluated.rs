@@ -10,16 +10,19 @@ use super::keyword::{Id, Keyword, Rules};
 /// The evaluated parts, by position, and the schemas that were visited.
 struct Evaluated {
     parts: Vec<bool>,
+    is_all: bool,
     asked: HashSet<(Id, Scope)>,
 }
 
 impl Evaluated {
     fn new(count: usize) -> Self {
-        Evaluated { parts: vec![false; count], asked: HashSet::new() }
+        Evaluated { parts: vec![false; count], is_all: false, asked: HashSet::new() }
     }
 
     fn all(&mut self) {
-        self.parts.fill(true);
+        if !std::mem::replace(&mut self.is_all, true) {
+            self.parts.fill(true);
+        }
     }
 }
 
@@ -54,9 +57,12 @@ impl<'a> Run<'a> {
 
     /// Collects the parts that a schema evaluates, if it holds for a value.
     fn of(&self, id: Id, value: &Value, scope: Scope, depth: u32, evaluated: &mut Evaluated) {
+        if !self.budget.spend(1) {
+            return;
+        }
         let Ok(rules) = self.rules(id) else { return };
         let scope = self.inside(rules, scope);
-        if !self.is_deep(depth) && self.budget.spend(1) && evaluated.asked.insert((id, scope)) {
+        if !self.is_deep(depth) && evaluated.asked.insert((id, scope)) {
             self.collect(rules, value, scope, depth + 1, false, evaluated);
         }
     }
@@ -126,6 +132,7 @@ impl<'a> Run<'a> {
         match keyword {
             Keyword::Items { rest: Some(_), .. } => evaluated.all(),
             Keyword::Items { prefix, rest: None } => {
+                self.budget.spend(prefix.len().min(items.len()) as u64 / 8);
                 evaluated.parts.iter_mut().take(prefix.len()).for_each(|seen| *seen = true);
             }
             Keyword::Contains { item, .. } => {

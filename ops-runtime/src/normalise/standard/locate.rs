@@ -1,6 +1,7 @@
 //! The places of schemas in a document: its resources, their anchors, and the targets of references.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use serde_json::{Map, Value};
 
@@ -9,17 +10,19 @@ use crate::model::keywords;
 use crate::pointer::percent_decoded;
 
 /// A schema with an identifier of its own, or the whole document.
-pub(super) struct Resource<'s> {
-    root: &'s Value,
-    uri: String,
-    anchors: HashMap<&'s str, &'s Value>,
+pub(in crate::normalise) struct Resource<'s> {
+    pub(in crate::normalise) root: &'s Value,
+    pub(in crate::normalise) uri: String,
+    pub(in crate::normalise) anchors: HashMap<&'s str, &'s Value>,
     pub(super) dynamic: HashMap<&'s str, &'s Value>,
 }
 
 /// The resources of a document.
-pub(super) struct Document<'s> {
-    pub(super) resources: Vec<Resource<'s>>,
+pub(in crate::normalise) struct Document<'s> {
+    pub(in crate::normalise) resources: Vec<Resource<'s>>,
     by_uri: HashMap<String, usize>,
+    /// In how many resources a name is that of a `$dynamicAnchor`.
+    dynamic: HashMap<&'s str, usize>,
     /// The resources of schemas that do not belong to the first, by the schema's address.
     homes: HashMap<usize, usize>,
 }
@@ -36,9 +39,10 @@ pub(super) fn address(schema: &Value) -> usize {
 }
 
 impl<'s> Document<'s> {
-    pub(super) fn read(root: &'s Value) -> Self {
+    pub(in crate::normalise) fn read(root: &'s Value) -> Self {
         let first = Resource { root, uri: String::new(), anchors: HashMap::new(), dynamic: HashMap::new() };
-        let mut document = Document { resources: vec![first], by_uri: HashMap::new(), homes: HashMap::new() };
+        let mut document =
+            Document { resources: vec![first], by_uri: HashMap::new(), dynamic: HashMap::new(), homes: HashMap::new() };
         let mut open = vec![Place { schema: root, resource: 0 }];
         while let Some(place) = open.pop() {
             let Value::Object(map) = place.schema else { continue };
@@ -74,28 +78,39 @@ impl<'s> Document<'s> {
             }
             if let Some(name) = text("$dynamicAnchor") {
                 home.anchors.entry(name).or_insert(place.schema);
-                home.dynamic.entry(name).or_insert(place.schema);
+                if let Entry::Vacant(entry) = home.dynamic.entry(name) {
+                    entry.insert(place.schema);
+                    *self.dynamic.entry(name).or_default() += 1;
+                }
             }
         }
         resource
     }
 
+    /// True if several resources have a `$dynamicAnchor` of this name.
+    pub(in crate::normalise) fn is_ambiguous(&self, name: &str) -> bool {
+        self.dynamic.get(name).is_some_and(|count| *count > 1)
+    }
+
     /// The resource of a schema that was found inside another.
-    pub(super) fn home(&self, schema: &Value, outer: usize) -> usize {
+    pub(in crate::normalise) fn home(&self, schema: &Value, outer: usize) -> usize {
         self.homes.get(&address(schema)).copied().unwrap_or(outer)
+    }
+
+    /// The resource that a reference without its fragment leads to.
+    pub(in crate::normalise) fn resource(&self, from: usize, document: &str) -> Option<usize> {
+        if document.is_empty() {
+            return Some(from);
+        }
+        let uri = resolve(&self.resources.get(from)?.uri, document);
+        // An unknown base can't be resolved against; the identifier may have been written the same way.
+        self.by_uri.get(&uri).or_else(|| self.by_uri.get(document)).copied()
     }
 
     /// The target of a reference, and its fragment if that is a name.
     pub(super) fn find<'r>(&self, from: usize, reference: &'r str) -> Option<(Place<'s>, &'r str)> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let resource = match document {
-            "" => from,
-            document => {
-                let uri = resolve(&self.resources.get(from)?.uri, document);
-                // An unknown base can't be resolved against; the identifier may have been written the same way.
-                *self.by_uri.get(&uri).or_else(|| self.by_uri.get(document))?
-            }
-        };
+        let resource = self.resource(from, document)?;
         let home = self.resources.get(resource)?;
         if fragment.is_empty() {
             return Some((Place { schema: home.root, resource }, ""));

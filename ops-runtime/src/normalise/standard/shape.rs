@@ -16,8 +16,7 @@ pub(super) fn finish(schemas: &mut [Schema], root: &mut Id, anchors: &[Vec<(u32,
         shorten(schemas, root);
     }
     count(schemas, *root);
-    let dynamic: Vec<Id> = anchors.iter().flatten().map(|(_, id)| *id).collect();
-    circles(schemas, &dynamic);
+    circles(schemas, anchors);
     for id in 0..schemas.len() {
         tag(schemas, id);
     }
@@ -75,33 +74,42 @@ fn count(schemas: &mut [Schema], root: Id) {
 }
 
 /// Finds schemas that lead back to themselves for the same value: at least one in each cycle.
-fn circles(schemas: &mut [Schema], dynamic: &[Id]) {
-    let edges: Vec<Vec<Id>> = schemas
+fn circles(schemas: &mut [Schema], anchors: &[Vec<(u32, Id)>]) {
+    // Behind the schemas come the names of dynamic references: each leads to all its targets, and is led to by any number
+    // of schemas.
+    let count = schemas.len();
+    let name = |number: u32| count + number as usize;
+    let mut edges: Vec<Vec<usize>> = schemas
         .iter_mut()
         .map(|schema| {
             let mut edges = Vec::new();
             if let Schema::Rules(rules) = schema {
                 for keyword in &mut rules.keywords {
-                    keyword.each(|id, same| edges.extend(same.then_some(*id)));
-                    if matches!(keyword, Keyword::DynamicRef { .. }) {
-                        edges.extend(dynamic);
+                    keyword.each(|id, same| edges.extend(same.then_some(*id as usize)));
+                    if let Keyword::DynamicRef { name: number, .. } = keyword {
+                        edges.push(name(*number));
                     }
                 }
             }
             edges
         })
         .collect();
+    let names = anchors.iter().flatten().map(|(number, _)| *number as usize + 1).max().unwrap_or(0);
+    edges.resize(count + names, Vec::new());
+    for (number, id) in anchors.iter().flatten() {
+        edges.iter_mut().skip(name(*number)).take(1).for_each(|edges| edges.push(*id as usize));
+    }
     // 0: not seen, 1: on the way, 2: done.
-    let mut state = vec![0u8; schemas.len()];
+    let mut state = vec![0u8; edges.len()];
     let set = |state: &mut Vec<u8>, id: usize, to: u8| state.iter_mut().skip(id).take(1).for_each(|at| *at = to);
-    for start in 0..schemas.len() {
+    for start in 0..count {
         if state.get(start) != Some(&0) {
             continue;
         }
         let mut way = vec![(start, 0usize)];
         set(&mut state, start, 1);
         while let Some((at, edge)) = way.last_mut() {
-            let Some(next) = edges.get(*at).and_then(|edges| edges.get(*edge)).map(|id| *id as usize) else {
+            let Some(next) = edges.get(*at).and_then(|edges| edges.get(*edge)).copied() else {
                 set(&mut state, *at, 2);
                 way.pop();
                 continue;
@@ -113,7 +121,9 @@ fn circles(schemas: &mut [Schema], dynamic: &[Id]) {
                     way.push((next, 0));
                 }
                 Some(1) => {
-                    if let Some(Schema::Rules(rules)) = schemas.get_mut(next) {
+                    // Only schemas lead to names.
+                    let in_cycle = if next < count { next } else { *at };
+                    if let Some(Schema::Rules(rules)) = schemas.get_mut(in_cycle) {
                         rules.is_cyclic = true;
                     }
                 }

@@ -1,0 +1,210 @@
+//! Which schema is meant: by references with identifiers, and by the variants of unions.
+#![cfg(feature = "registry")]
+
+use ops_runtime::normalise::{CompiledSchema, Reading, Repair, Validator};
+use serde_json::{Value, json};
+
+fn compiled(schema: &Value) -> CompiledSchema {
+    CompiledSchema::new(schema, Reading::Default)
+}
+
+fn told((value, told): (Value, Vec<Repair>)) -> (Value, Vec<String>) {
+    (value, told.iter().map(ToString::to_string).collect())
+}
+
+/// Checks that a value conforms by both readings, and that nothing is done with it.
+#[track_caller]
+fn is_left_alone(schema: &Value, value: &Value) {
+    let compiled = compiled(schema);
+    assert!(Validator::new(schema).check(value) && compiled.check(value), "{value} under {schema}");
+    assert_eq!(&compiled.clean(value.clone()), value, "{schema}");
+    assert_eq!(compiled.repair(value.clone()), (value.clone(), vec![]), "{schema}");
+    assert_eq!(compiled.normalise(value.clone()), (value.clone(), vec![]), "{schema}");
+    if let Some((text, told)) = compiled.repair_text(&value.to_string()) {
+        assert_eq!((text.into_owned(), told), (value.to_string(), vec![]), "{schema}");
+    }
+}
+
+/// An object with one property of this name.
+fn record(name: &str, more: &Value) -> Value {
+    let mut schema = json!({ "type": "object", "properties": { (name): {} } });
+    schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    schema
+}
+
+/// Two lists, of which each has a resource of its own.
+fn two_lists(a: &Value, b: &Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": { "a": { "$ref": "https://x/a" }, "b": { "$ref": "https://x/b" } },
+        "$defs": { "A": a, "B": b },
+    })
+}
+
+#[test]
+fn names_mean_what_their_own_resource_says() {
+    let value = json!({ "a": [{ "n": 7 }], "b": [{ "s": "x" }] });
+    // An anchor.
+    let list = |id: &str, name: &str| {
+        let item = record(name, &json!({ "$anchor": "item" }));
+        json!({ "$id": id, "type": "array", "items": { "$ref": "#item" }, "$defs": { "i": item } })
+    };
+    is_left_alone(&two_lists(&list("https://x/a", "n"), &list("https://x/b", "s")), &value);
+    // The last segment of an identifier.
+    let list = |id: &str, folder: &str, name: &str| {
+        let item = record(name, &json!({ "$id": format!("{folder}/item.json") }));
+        let list = json!({ "$id": format!("{folder}/list.json"), "type": "array", "items": { "$ref": "item.json" } });
+        json!({ "$id": id, "$ref": format!("{folder}/list.json"), "$defs": { "item": item, "list": list } })
+    };
+    is_left_alone(&two_lists(&list("https://x/a", "pets", "n"), &list("https://x/b", "users", "s")), &value);
+    // What is no schema has no names.
+    let schema = json!({
+        "type": "object",
+        "properties": { "x": { "$ref": "#n" } },
+        "$defs": { "n": record("k", &json!({ "$anchor": "n" })) },
+        "examples": [record("other", &json!({ "$anchor": "n" }))],
+    });
+    is_left_alone(&schema, &json!({ "x": { "k": 1 } }));
+}
+
+#[test]
+fn nothing_is_made_up_by_the_schema_of_another_resource() {
+    let list = |id: &str, item: &Value| {
+        let mut item = item.clone();
+        item["$anchor"] = json!("item");
+        json!({ "$id": id, "type": "array", "items": { "$ref": "#item" }, "$defs": { "i": item } })
+    };
+    let paid = json!({ "type": "object", "properties": { "paid": { "type": "boolean", "default": true } } });
+    let schema = two_lists(&list("https://x/a", &record("n", &json!({}))), &list("https://x/b", &paid));
+    let value = json!({ "a": [{ "n": 1 }], "b": [{}] });
+    assert_eq!(compiled(&schema).repair(value).0, json!({ "a": [{ "n": 1 }], "b": [{ "paid": true }] }));
+}
+
+/// Which schema such a reference means depends on the way to it: what it declares is not known.
+#[test]
+fn dynamic_references_remove_nothing() {
+    let value = json!({ "a": [{ "n": 7 }], "b": [{ "s": "x" }] });
+    let of = |id: &str, name: &str| {
+        let item = record(name, &json!({ "$dynamicAnchor": "t" }));
+        json!({ "$id": id, "$ref": "list", "$defs": { "t": item } })
+    };
+    let mut schema = two_lists(&of("https://x/a", "n"), &of("https://x/b", "s"));
+    schema["$defs"]["list"] = json!({
+        "$id": "https://x/list", "type": "array", "items": { "$dynamicRef": "#t" },
+        "$defs": { "t": { "$dynamicAnchor": "t" } },
+    });
+    is_left_alone(&schema, &value);
+    assert_eq!(compiled(&schema).problems(), []);
+    // With one target, there is only one way.
+    let one = json!({
+        "type": "array",
+        "items": { "$dynamicRef": "#t" },
+        "$defs": { "t": record("n", &json!({ "$dynamicAnchor": "t" })) },
+    });
+    assert_eq!(compiled(&one).clean(json!([{ "n": 1, "other": 2 }])), json!([{ "n": 1 }]));
+    // The same in the words of draft 2019-09, and of two references in one schema.
+    let tree = record("data", &json!({ "$id": "https://x/tree", "$recursiveAnchor": true }));
+    let mut wide = tree.clone();
+    wide["$id"] = json!("https://x/wide");
+    wide["$ref"] = json!("tree");
+    let mut tree = tree;
+    tree["properties"] = json!({ "child": { "$recursiveRef": "#" } });
+    let schema = json!({ "$ref": "https://x/wide", "$defs": { "tree": tree, "wide": wide } });
+    is_left_alone(&schema, &json!({ "data": 1, "child": { "data": 2 } }));
+    let both = json!({
+        "$ref": "#/$defs/a",
+        "$dynamicRef": "#t",
+        "$defs": { "a": record("n", &json!({})), "t": record("s", &json!({ "$dynamicAnchor": "t" })) },
+    });
+    is_left_alone(&both, &json!({ "n": 1, "s": 2 }));
+}
+
+/// A union of two by a discriminator.
+fn discriminated(keyword: &str, (a, b): (Value, Value), more: &Value) -> Value {
+    let mut discriminator = json!({ "propertyName": "kind" });
+    discriminator.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({
+        (keyword): [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/B" }],
+        "discriminator": discriminator,
+        "$defs": { "A": a, "B": b },
+    })
+}
+
+#[test]
+fn the_default_of_a_tag_does_not_make_another_variant() {
+    let dog = json!({
+        "type": "object",
+        "properties": { "kind": { "const": "dog" }, "bark": { "type": "boolean" } },
+        "required": ["kind", "bark"],
+    });
+    let pet = |default: &str, required: &[&str]| {
+        json!({
+            "type": "object",
+            "properties": { "kind": { "type": "string", "default": default }, "name": { "type": "string" } },
+            "required": required,
+        })
+    };
+    for keyword in ["oneOf", "anyOf"] {
+        let schema = discriminated(keyword, (dog.clone(), pet("dog", &[])), &json!({}));
+        is_left_alone(&schema, &json!({ "name": "Rex" }));
+        // One that names the variant itself is filled in.
+        let schema = discriminated(keyword, (dog.clone(), pet("B", &[])), &json!({}));
+        let filled = json!({ "name": "Rex", "kind": "B" });
+        assert_eq!(compiled(&schema).repair(json!({ "name": "Rex" })), (filled, vec![]));
+        // What has to be there, and would name another, is a fault.
+        let schema = discriminated(keyword, (dog.clone(), pet("dog", &["kind"])), &json!({}));
+        let (left, told) = told(compiled(&schema).repair(json!({ "name": "Rex" })));
+        assert_eq!(left, json!({ "name": "Rex" }));
+        assert_eq!(told, ["/kind: expected one of 'A', 'B', 'dog', found absent, kept"]);
+    }
+}
+
+#[test]
+fn a_converted_tag_does_not_make_another_variant() {
+    let named = json!({ "type": "object", "properties": { "kind": { "enum": ["B"] }, "b": { "type": "string" } } });
+    let any = json!({ "type": "object", "properties": { "kind": { "type": "string" } } });
+    let schema = discriminated("oneOf", (any, named), &json!({ "defaultMapping": "#/$defs/B" }));
+    let value = json!({ "kind": true });
+    let (left, told) = told(compiled(&schema).repair(value.clone()));
+    assert_eq!(left, value);
+    assert_eq!(told, ["expected a value of one of 2 schemas, found object, kept"]);
+}
+
+#[test]
+fn a_variant_that_a_value_names_declares_its_properties_beside_others() {
+    let a = json!({ "type": "object", "properties": { "kind": { "type": "string" } } });
+    let b = json!({ "type": "object", "properties": { "kind": { "enum": ["B"] }, "b": { "type": "string" } } });
+    let mut schema = discriminated("anyOf", (a, b), &json!({}));
+    schema["type"] = json!("object");
+    schema["properties"] = json!({ "z": { "type": "integer" } });
+    let (made, told) = told(compiled(&schema).normalise(json!({ "kind": "B", "b": false, "z": 1 })));
+    assert_eq!(made, json!({ "kind": "B", "b": "", "z": 1 }));
+    assert_eq!(told, ["/b: expected string, found boolean"]);
+}
+
+/// Where nothing is repaired, nothing is removed by a guess either.
+#[test]
+fn cleaning_keeps_what_is_of_no_known_variant() {
+    let tagged = |tag: &str| json!({ "type": "object", "properties": { "kind": { "const": tag }, (tag): {} }, "required": ["kind"] });
+    let only = |name: &str| json!({ "type": "object", "properties": { "name": {}, (name): { "type": "integer" } }, "required": [name] });
+    for (variants, value) in [
+        (json!([tagged("a"), tagged("b")]), json!({ "kind": "new", "x": 1, "b": 2, "y": { "z": 1 } })),
+        (json!([only("cat"), only("dog")]), json!({ "name": "x", "dog": "seven", "cat": "eight" })),
+    ] {
+        for keyword in ["oneOf", "anyOf"] {
+            assert_eq!(compiled(&json!({ (keyword): variants })).clean(value.clone()), value);
+        }
+    }
+    // What is of one variant is cleaned.
+    let schema = json!({ "oneOf": [only("cat"), only("dog")] });
+    assert_eq!(compiled(&schema).clean(json!({ "dog": 7, "cat": "eight", "x": 1 })), json!({ "dog": 7 }));
+    // So is what is of one variant once it is clean.
+    let closed = |name: &str| {
+        let more = json!({ "required": [name], "additionalProperties": false });
+        record(name, &more)
+    };
+    for keyword in ["oneOf", "anyOf"] {
+        let schema = json!({ (keyword): [closed("a"), closed("b")] });
+        assert_eq!(compiled(&schema).clean(json!({ "x": 1, "b": 2 })), json!({ "b": 2 }));
+    }
+}
