@@ -59,7 +59,10 @@ worker.stop().await;
 //!   the milliseconds from sending to the deadline, and, for peers that do not know `timeLeft`, `deadline`, in
 //!   milliseconds since the Unix epoch. A worker prefers `timeLeft`, so clocks may differ. With Redis, the worker
 //!   subtracts the time for which the request was queued, by the server's clock. NATS stores nothing, so the time
-//!   counts from when the worker reads the request. A caller sends `call.aborted` when the deadline has passed.
+//!   counts from when the worker reads the request. A request that waits in the caller's process for the broker is sent
+//!   with the time that is left then, and is not sent after its deadline. Over NATS, up to 256 KiB of requests may be in
+//!   the NATS client already: these are sent as they were. Time in the network, or in a server that stands still, is not
+//!   known to anybody. A caller sends `call.aborted` when the deadline has passed.
 //! - **The idle timeout**, in milliseconds, limits how long a subscription may keep its reader waiting for the next
 //!   item. Time in which the reader takes no items does not count.
 //! - **An abort** drops the running handler and, with it, the calls that it makes. Dropping the future or the stream of

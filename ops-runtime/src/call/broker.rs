@@ -12,14 +12,17 @@
 mod callers;
 mod liveness;
 mod outbox;
+mod queued;
 mod workers;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(super) use callers::{Callers, Post};
 pub(super) use liveness::Liveness;
 pub(super) use outbox::Outbox;
+pub(super) use queued::Queued;
 pub(super) use workers::Workers;
 
 use super::Frame;
@@ -116,6 +119,24 @@ pub(super) fn until_up(
             _ => Err(trouble.error("there is no connection to the broker")),
         }
     })
+}
+
+/// The malformed messages of others. They may send any number, so only the first are logged as warnings.
+#[derive(Default)]
+pub(super) struct Faults(AtomicUsize);
+
+impl Faults {
+    /// Logs a malformed message: what is wrong, and what is known of the message.
+    pub(super) fn tell(&self, what: &'static str, about: Option<&str>) {
+        /// Limit of the warnings.
+        const MOST: usize = 100;
+        if self.0.load(Ordering::Relaxed) < MOST {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(about, "{what}");
+        } else {
+            tracing::debug!(about, "{what}");
+        }
+    }
 }
 
 /// Reads a frame that a broker delivered. If it is malformed, the error has what could be read of its head.

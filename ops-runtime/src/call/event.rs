@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::clock::{millis, since_epoch};
 use crate::model::request_id::{Number, RequestId};
-use crate::run::context::deadline_after;
+use crate::run::context::{deadline_after, now};
 use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text};
 
 /// An event of the call protocol.
@@ -177,7 +177,7 @@ impl CallRequest {
     }
 
     /// Subtracts the time for which the request was queued.
-    #[cfg(feature = "redis")]
+    #[cfg(any(feature = "nats", feature = "redis"))]
     pub(crate) fn has_waited(&mut self, time: Duration) {
         self.time_left = self.time_left.map(|left| left.saturating_sub(millis(time)));
     }
@@ -190,7 +190,7 @@ impl CallRequest {
 /// An instant of this process as milliseconds since the Unix epoch, rounded up so that a short time does not become
 /// zero.
 pub(crate) fn to_epoch(instant: Instant) -> u64 {
-    let left = instant.saturating_duration_since(Instant::now());
+    let left = instant.saturating_duration_since(now());
     let then = since_epoch().saturating_add(left);
     millis(then).saturating_add(u64::from(!then.subsec_nanos().is_multiple_of(1_000_000)))
 }

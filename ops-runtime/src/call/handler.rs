@@ -94,7 +94,8 @@ impl CallHandler {
     /// of failed tools that functions called, and the servers of operations (their `binding`).
     ///
     /// By default they get as much as a host gets from an MCP server: the data and the status. Callers in this process
-    /// get everything. Unlike an MCP server, it shows the other errors of functions as they are in either case.
+    /// get everything. Unlike an MCP server, it shows the other errors of functions as they are in either case. Only the
+    /// refusal of a call that a function made is an `EXECUTION_ERROR`: by its own code, it would read as that of the caller's call.
     #[must_use]
     pub fn with_upstream_shown(mut self) -> Self {
         self.shows_upstream = true;
@@ -417,7 +418,12 @@ impl Peer {
 
     /// The error as the peer may see it.
     pub(super) fn shown(&self, error: CallError, spec: &OperationSpec, request_id: &RequestId) -> CallError {
-        if self.sees_upstream() { error } else { redact::error(error, spec, request_id) }
+        match self.sees_upstream() {
+            // Within the process, the error keeps the name of its operation.
+            true if self.auth.in_process => error,
+            true => redact::as_own(error, spec, request_id),
+            false => redact::error(error, spec, request_id),
+        }
     }
 }
 

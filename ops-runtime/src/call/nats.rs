@@ -50,7 +50,9 @@
 //!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)); while all of it is used, requests of
 //!   all callers are refused. Up to 65,536 unread messages are
 //!   buffered in the process; messages beyond are lost, and their calls fail with `ABORTED`. So do calls beyond the
-//!   server's `max_pending`.
+//!   server's `max_pending`. A server closes a connection that sends a line of more than 4,096 bytes
+//!   (`max_control_line`). So operations whose subject would have more than 3,072 bytes are not served, and requests
+//!   with a reply subject of more than 1,536 bytes are ignored.
 //! - **Identity.** NATS does not tell workers who sent a message. So callers are anonymous, and an identity in a
 //!   request is ignored, unless the worker is configured to trust its callers ([`NatsConfig::with_peer_auth`]). Any
 //!   client that may subscribe to `ops.call.>` may serve, and any that may publish there may call. Use the server's

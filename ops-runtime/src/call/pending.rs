@@ -49,17 +49,23 @@ struct Shared {
 impl PendingRequests {
     /// A table for the requests of a link.
     pub fn new(link: Arc<dyn Link>) -> Self {
+        Self::with(|_| link, false)
+    }
+
+    /// A table for the requests of a link that knows the table.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn known_to(link: impl FnOnce(WeakPending) -> Arc<dyn Link>) -> Self {
         Self::with(link, false)
     }
 
     /// A table whose subscriptions survive the loss of the connection: see [`interrupt`](Self::interrupt).
     pub fn resubscribing(link: Arc<dyn Link>) -> Self {
-        Self::with(link, true)
+        Self::with(|_| link, true)
     }
 
-    fn with(link: Arc<dyn Link>, resubscribes: bool) -> Self {
-        Self(Arc::new(Shared {
-            link,
+    fn with(link: impl FnOnce(WeakPending) -> Arc<dyn Link>, resubscribes: bool) -> Self {
+        Self(Arc::new_cyclic(|shared| Shared {
+            link: link(WeakPending(shared.clone())),
             slots: Slots::default(),
             closed: AtomicBool::new(false),
             sending: AtomicUsize::new(0),
@@ -374,18 +380,12 @@ impl fmt::Debug for PendingRequests {
 }
 
 /// A weak reference to a table.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct WeakPending(Weak<Shared>);
 
 impl WeakPending {
     pub(super) fn upgrade(&self) -> Option<PendingRequests> {
         self.0.upgrade().map(PendingRequests)
-    }
-}
-
-impl fmt::Debug for WeakPending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WeakPending")
     }
 }
 

@@ -27,23 +27,29 @@
 //! # What it promises
 //!
 //! - **Delivery.** A request waits in a stream until a worker has room for it. It is started at most once: a worker
-//!   starts it only if it has removed it from the stream, which only one can. If a worker dies before it starts a
-//!   request that it was given, another worker takes the request over after 5 s ([`RedisConfig::with_lost_after`]). If
-//!   a worker dies after it has started a request, the call fails with `ABORTED`. So does one whose writing was
-//!   interrupted, because it may be in the stream or not. A request that the server refuses to store fails with an
-//!   `EXECUTION_ERROR`.
+//!   starts it only if it has removed it from the stream, which only one can. There is one exception, a server that
+//!   comes back with an older state: after a crash with snapshots (`save`), after one that has lost the end of the
+//!   append-only file, or as a replica that was behind its primary. It has requests that were removed already, and they
+//!   may be started again, also those of calls that have ended. A request with a deadline is not started after that.
+//!   For other operations that must not run twice, use a server that keeps nothing over a restart (`save ""`), or one
+//!   that writes at once (`appendfsync always`). If a worker dies before it starts a request that it was given, another
+//!   worker takes the request over after 5 s ([`RedisConfig::with_lost_after`]). If a worker dies after it has started
+//!   a request, the call fails with `ABORTED`. So does one whose writing was interrupted, because it may be in the
+//!   stream or not. A request that the server refuses to store fails with an `EXECUTION_ERROR`.
 //! - **Failure detection.** Workers report to each caller which requests they run for it: 100 ms after a request was
 //!   started, and at every heartbeat (1 s, [`RedisConfig::with_heartbeat`]). A request that is in no stream and that no
 //!   worker has reported for 7.5 s, one and a half times `lost_after`, is lost. A worker that is stopped or dropped
 //!   reports that at once.
 //! - **Disconnected callers.** Responses are kept if the caller is disconnected for up to 30 s
-//!   ([`RedisConfig::with_response_retention`]): they wait in its stream, each arrives once and in order, and
-//!   subscriptions go on. If the server cannot be reached for longer, the calls in flight fail with `ABORTED`. When a
-//!   caller's stream has expired, workers abort its requests.
+//!   ([`RedisConfig::with_response_retention`], at least three heartbeats): they wait in its stream, each arrives once
+//!   and in order, and subscriptions go on. If the server cannot be reached for longer, the calls in flight fail with
+//!   `ABORTED`. When a caller's stream has expired, workers abort its requests.
 //! - **Loss of data.** A server that loses its data in a restart loses the waiting messages; their calls fail with
-//!   `ABORTED`. Callers and workers announce themselves again. With its append-only file, waiting messages are kept.
-//! - **Aborts** remove a request that no worker has started. An abort is sent at once if the caller knows the worker.
-//!   Otherwise it is sent when the worker first reports the request, 100 ms after the request was started.
+//!   `ABORTED`. Callers and workers announce themselves again. With its append-only file, waiting messages are kept;
+//!   if it has lost the end of the file, see *Delivery*.
+//! - **Aborts** remove a request that no worker has started; one that still waits in the caller's process is not
+//!   written. An abort is sent at once if the caller knows the worker. Otherwise it is sent when the worker first
+//!   reports the request, 100 ms after the request was started.
 //! - **Order.** Items of a subscription are numbered and arrive in order; a subscription fails with `ABORTED` if one is
 //!   missing. Requests for one operation are started in about the order in which they arrived, and run concurrently.
 //! - **Limits.** A message has up to 4 MiB ([`RedisConfig::with_max_message`], to be set alike everywhere). A larger

@@ -332,11 +332,14 @@ impl Endpoint for Far {
         if let Err(error) = allowed {
             return Box::pin(ready(Err(error)));
         }
-        let mut request = request(spec, input, &context, context.deadline());
+        let mut request = request(spec, input, &context);
         let span = trace::calling(&spec.id, &mut request);
         let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
         let (id, is_own) = (spec.id.clone(), is_own(&context));
+        let until = context.until();
         let call = async move {
+            // The operation's own timeout counts from the first poll, which may be long after the call was made.
+            request.deadline = until.start().map(event::to_epoch);
             let answer = match far.send(request, false, PendingRequests::start).await {
                 Ok(pending) => pending.await,
                 Err(error) => Err(error),
@@ -364,8 +367,9 @@ impl Endpoint for Far {
         if let Err(error) = kind.and_then(|()| refuse_key(spec, &context, ELSEWHERE)) {
             return Box::pin(ready(Err(error)));
         }
+        let mut request = request(spec, Payload::Value(input), &context);
         // The operation's own timeout applies only to the first item.
-        let mut request = request(spec, Payload::Value(input), &context, context.deadline);
+        request.deadline = context.deadline.map(event::to_epoch);
         let reader = context.extension::<Reader>();
         request.window_bytes = Some(reader.map_or(self.window, |reader| reader.window.min(self.window)));
         let share = reader.map(|reader| reader.share.clone());
@@ -395,16 +399,10 @@ fn is_own(context: &Context) -> bool {
     !context.extra.as_deref().is_some_and(is_others)
 }
 
-/// The request of a call.
-fn request(
-    spec: &OperationSpec,
-    input: Payload,
-    context: &Context,
-    deadline: Option<std::time::Instant>,
-) -> Box<CallRequest> {
+/// The request of a call, without its deadline.
+fn request(spec: &OperationSpec, input: Payload, context: &Context) -> Box<CallRequest> {
     let extra = context.extra.as_deref();
     let mut request = Box::new(CallRequest::with_id(RequestId::of(context.request), spec.id.clone(), input));
-    request.deadline = deadline.map(event::to_epoch);
     if let Some(extra) = extra {
         // A forwarded request has the received one as its parent.
         request.parent_request_id = extra.given.clone().or_else(|| extra.parent.clone());

@@ -10,7 +10,7 @@ use super::directory::{gone, not_here, of_another_kind};
 use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
 use crate::model::request_id::Number;
-use crate::run::context::Extra;
+use crate::run::context::{Extra, now};
 use crate::run::input;
 use crate::run::payload;
 use crate::run::pipeline::{self, Invocation};
@@ -115,7 +115,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
     let policy = registry.policy();
     let mut context = Context::received(registry, &mut request, identity);
     let deadline = context.deadline;
-    if deadline.is_some_and(|deadline| deadline <= std::time::Instant::now()) {
+    if deadline.is_some_and(|deadline| deadline <= now()) {
         meter.fail(&ErrorCode::Timeout);
         return task.fail(CallError::new(ErrorCode::Timeout, "the deadline had passed when the request came"));
     }

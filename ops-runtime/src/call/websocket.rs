@@ -33,8 +33,9 @@
 //!   breaks, requests in flight fail with `ABORTED` on the caller's side, and are dropped on the worker's. Nothing is
 //!   sent again, and no response outlives its connection. A spoke that stops ([`WebSocketClient::stop`]) finishes its
 //!   running requests; new ones go to other spokes. A hub that stops ([`Hub::stop`]) admits no more spokes, finishes
-//!   its running requests, and closes each connection when the responses have been sent: those of spokes that serve
-//!   operations last, since requests of other spokes may need them.
+//!   its running requests, and closes each connection when the responses have been sent. Spokes that serve operations
+//!   come last, since requests of other spokes may need them: until those have ended, and for up to 10 s, such a spoke
+//!   may still call through the hub. A running request of a spoke that serves cannot call through the hub after that.
 //! - **Reconnecting.** A client reconnects by itself, after 100 ms at first and up to 10 s
 //!   ([`WebSocketConfig::with_backoff`]); after 100 ms again once a connection has lasted for a while. Calls that begin
 //!   meanwhile wait up to 10 s ([`WebSocketConfig::with_connect_timeout`]), or until their deadline, and then fail with

@@ -18,6 +18,9 @@ use crate::servers::Server;
 pub(crate) trait Brokered: 'static {
     type Worker: Send;
 
+    /// How many requests a worker takes of one caller at a time, if it refuses more: others wait for it.
+    const TAKEN: Option<usize>;
+
     fn server() -> impl Future<Output = Server>;
     fn serve(address: SocketAddr, handler: CallHandler) -> impl Future<Output = Self::Worker>;
     fn remote(address: SocketAddr) -> impl Future<Output = Remote>;
@@ -207,18 +210,26 @@ pub(crate) async fn a_caller_goes_away<B: Brokered>() {
 }
 
 pub(crate) async fn a_client_floods<B: Brokered>() {
+    const CALLS: usize = 20_000;
     let set = Set::<B>::start().await;
-    let calls = (0..20_000).map(|n: i64| {
-        let remote = set.remote.clone();
+    let calls = (0..CALLS).map(|n| {
+        let (remote, n) = (set.remote.clone(), i64::try_from(n).unwrap());
         async move {
             match remote.execute::<Add>(AddInput { a: n, b: 1 }).await {
-                Ok(sum) => assert_eq!(sum.data, n + 1),
-                // More than a worker runs for one caller.
-                Err(error) => assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}"),
+                Ok(sum) => {
+                    assert_eq!(sum.data, n + 1);
+                    true
+                }
+                Err(error) => {
+                    let limit = error.details()["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
+                    assert_eq!((error.code(), limit), (&ErrorCode::ExecutionError, B::TAKEN), "{error}");
+                    false
+                }
             }
         }
     });
-    join_all(calls).await;
+    let done = join_all(calls).await.into_iter().filter(|is_done| *is_done).count();
+    assert!(done >= B::TAKEN.unwrap_or(CALLS), "only {done} are done");
     set.settled().await;
 }
 

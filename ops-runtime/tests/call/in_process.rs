@@ -1,6 +1,7 @@
 //! The suite within the process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use ops_runtime::access::Identity;
@@ -248,4 +249,18 @@ async fn a_session_that_drains_takes_no_more() {
     session.receive(CallEvent::Aborted { request_id }.into()).unwrap();
     drained.await;
     assert_eq!(session.running(), 0);
+}
+
+#[tokio::test]
+async fn a_timeout_counts_from_the_first_poll() {
+    let spec = OperationSpec::mutation("pets.feed").with_timeout(Duration::from_millis(300));
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, Handler::dynamic(|input, _| async move { Ok(input) }))).unwrap();
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry));
+    let remote = transport.remote();
+    let call = remote.call("pets.feed", json!({ "pet": 7 }));
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert_eq!(call.await.unwrap().data, json!({ "pet": 7 }));
+    worker.stop().await;
 }

@@ -15,6 +15,8 @@ mod metrics;
 mod nats;
 #[cfg(all(feature = "nats", feature = "nkeys"))]
 mod nats_accounts;
+#[cfg(feature = "nats")]
+mod nats_limits;
 mod operations;
 #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
 mod proxy;

@@ -97,6 +97,8 @@ impl Working for Remotely<NatsWorker> {
 impl crate::broker_faults::Brokered for NatsHarness {
     type Worker = NatsWorker;
 
+    const TAKEN: Option<usize> = Some(16_384);
+
     async fn server() -> Server {
         Server::nats(&[]).await
     }
@@ -151,7 +153,7 @@ async fn an_announcement_that_was_lost_is_asked_for() {
     drop(announcing.await);
 }
 
-async fn bare(server: &Server) -> async_nats::Client {
+pub(crate) async fn bare(server: &Server) -> async_nats::Client {
     async_nats::connect(format!("nats://{}", server.address())).await.unwrap()
 }
 

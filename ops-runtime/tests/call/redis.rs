@@ -95,6 +95,8 @@ impl Working for Remotely<RedisWorker> {
 impl crate::broker_faults::Brokered for RedisHarness {
     type Worker = RedisWorker;
 
+    const TAKEN: Option<usize> = None;
+
     async fn server() -> Server {
         Server::redis(&[]).await
     }

@@ -1,5 +1,6 @@
 //! What heals by itself over Redis: failovers, lost connections, and workers that come back.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,11 @@ use ops_runtime::{CallError, CallOptions, ErrorCode, Registry};
 use redis::aio::MultiplexedConnection;
 use redis::cmd;
 use redis::streams::StreamInfoConsumersReply;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::harness::{LONG, eventually, limited};
-use crate::operations::{Add, AddInput, COUNT, Probe, registry};
+use crate::operations::{Add, AddInput, COUNT, Probe, Wait, WaitInput, registry};
 use crate::proxy::Proxy;
 use crate::redis::{bare, config};
 use crate::redis_faults::{STREAM, announce_idle_worker, at, quick, run, waiting};
@@ -386,6 +387,71 @@ async fn streams_that_begin_again_at_an_earlier_time() {
         }
         calls().await;
         worker.stop().await;
+    })
+    .await;
+}
+
+/// A caller says at each heartbeat that its stream is still needed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn responses_are_kept_from_heartbeat_to_heartbeat() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let worker = at(&server, quick(5_000)).serve(CallHandler::new(registry(&Default::default()))).await.unwrap();
+        let config = config(Duration::from_secs(5)).with_heartbeat(Duration::from_millis(1_500));
+        let remote = at(&server, config.with_response_retention(Duration::ZERO)).remote().await.unwrap();
+        assert_eq!(remote.info().response_retention, Duration::from_millis(4_500));
+        for _ in 0..10 {
+            assert_eq!(waiting(&remote, 400).await.unwrap().unwrap(), "w");
+        }
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// A request that waits for a server that stands still is not written when nobody waits for it any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_wait_for_the_server_are_written_as_they_are_then() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        announce_idle_worker(&mut connection).await;
+        let proxy = Proxy::start(server.address()).await;
+        let remote = through(&proxy, quick(10_000)).remote().await.unwrap();
+        let first = waiting(&remote, 1);
+        until_waiting(&mut connection, 1).await;
+        // What is written next is in the stream, and all else waits for the server to say so.
+        proxy.mute();
+        let next = waiting(&remote, 1);
+        until_waiting(&mut connection, 2).await;
+        let wait = |key: &str, timeout: Duration| {
+            let (remote, input) = (remote.clone(), WaitInput { key: key.to_owned(), milliseconds: 1 });
+            let options = CallOptions::new().with_timeout(timeout);
+            tokio::spawn(async move { remote.execute_with::<Wait>(input, options).await.map(|done| done.data) })
+        };
+        let error = wait("late", Duration::from_millis(300)).await.unwrap().unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
+        let dropped = waiting(&remote, 1);
+        let patient = wait("patient", Duration::from_secs(60));
+        eventually("they wait", || remote.in_flight() == 4).await;
+        dropped.abort();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        proxy.resume();
+        until_waiting(&mut connection, 3).await;
+        let read: Vec<(String, HashMap<String, String>)> =
+            run(&mut connection, cmd("XRANGE").arg(STREAM).arg("-").arg("+")).await;
+        let frames: Vec<Value> =
+            read.iter().map(|(_, fields)| serde_json::from_str(&fields["frame"]).unwrap()).collect();
+        let keys: Vec<&Value> = frames.iter().map(|frame| &frame["payload"]["input"]["key"]).collect();
+        assert_eq!(keys, ["w", "w", "patient"]);
+        let left = frames[2]["payload"]["timeLeft"].as_u64().unwrap();
+        assert!((50_000..=59_000).contains(&left), "{left}");
+        first.abort();
+        next.abort();
+        patient.abort();
+        // Withdrawn, and none comes after them.
+        until_waiting(&mut connection, 0).await;
+        let info: HashMap<String, redis::Value> = run(&mut connection, cmd("XINFO").arg("STREAM").arg(STREAM)).await;
+        assert_eq!(info["entries-added"], redis::Value::Int(3));
     })
     .await;
 }

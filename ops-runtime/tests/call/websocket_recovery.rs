@@ -2,15 +2,20 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{SinkExt, StreamExt};
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
-use ops_runtime::call::{CallHandler, PeerAuth};
+use ops_runtime::call::{CallHandler, PeerAuth, Remote};
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{CallError, ErrorCode, Registry};
-use serde_json::json;
-use tokio::net::TcpListener;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::harness::{ann, eventually, limited};
 use crate::log::Log;
@@ -194,6 +199,26 @@ async fn each_handshake_has_a_token_of_its_own() {
 }
 
 #[tokio::test]
+async fn credentials_in_the_url_are_sent() {
+    limited(async {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let noting = seen.clone();
+        let hub = Hub::new(handler()).with_authenticator(move |request| {
+            noting.lock().unwrap().push(request.headers["authorization"].to_str().unwrap().to_owned());
+            async { Ok(PeerAuth::anonymous()) }
+        });
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://ann:s%40c@{}/", server.address());
+        let fresh = WebSocketConfig::new().with_token_source(|| async { Ok("fresh".to_owned()) });
+        for config in [WebSocketConfig::new(), config("t0ken"), fresh] {
+            WebSocketClient::connect(&url, config).await.unwrap();
+        }
+        assert_eq!(*seen.lock().unwrap(), ["Basic YW5uOnNAYw==", "Bearer t0ken", "Bearer fresh"]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_spec_that_can_not_be_read_is_left_out() {
     limited(async {
         let (log, _guard) = Log::start();
@@ -234,7 +259,7 @@ async fn a_hub_that_stops_keeps_no_idle_spoke() {
         let remote = hub.remote();
         eventually("all are there", || hub.peers().len() == 3 && hub.running() == 1 && remote.list().len() == 1).await;
         let stopping = tokio::spawn(server.stop());
-        for raw in [&mut serving, &mut busy, &mut idle] {
+        for raw in [&mut busy, &mut idle] {
             raw.hear_type("link.drain").await;
             raw.say(json!({ "type": "link.drained", "payload": {} })).await;
         }
@@ -246,8 +271,168 @@ async fn a_hub_that_stops_keeps_no_idle_spoke() {
         assert!(!stopping.is_finished());
         busy.say(json!({ "type": "call.aborted", "id": "long", "payload": { "requestId": "long" } })).await;
         assert_eq!(busy.closed().await, Some(1000));
+        serving.hear_type("link.drain").await;
+        serving.say(json!({ "type": "link.drained", "payload": {} })).await;
         assert_eq!(serving.closed().await, Some(1000));
         stopping.await.unwrap();
+    })
+    .await;
+}
+
+/// A request without an end does not keep the hub open for new ones of the spokes that serve.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_stops_takes_requests_of_spokes_that_serve_for_up_to_10_s() {
+    limited(async {
+        let hub = Hub::new(handler()).with_anonymous_serving();
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let mut busy = Raw::connect(&server.url(), "busy").await;
+        let mut serving = Raw::connect(&server.url(), "serving").await;
+        busy.request("long", "test.wait", json!({ "key": "k", "milliseconds": 600_000 })).await;
+        serving.say(json!({ "type": "link.announce", "payload": { "add": [spec("op", "query")] } })).await;
+        let remote = hub.remote();
+        eventually("all are there", || hub.running() == 1 && remote.list().len() == 1).await;
+        let stopping = tokio::spawn(server.stop());
+        busy.hear_type("link.drain").await;
+        busy.say(json!({ "type": "link.drained", "payload": {} })).await;
+        serving.hear_type("link.drain").await;
+        serving.say(json!({ "type": "link.drained", "payload": {} })).await;
+        assert_eq!(hub.running(), 1);
+        busy.say(json!({ "type": "call.aborted", "id": "long", "payload": { "requestId": "long" } })).await;
+        for raw in [&mut busy, &mut serving] {
+            assert_eq!(raw.closed().await, Some(1000));
+        }
+        stopping.await.unwrap();
+    })
+    .await;
+}
+
+/// The next frame of a hub.
+async fn next(raw: &mut Raw) -> Value {
+    loop {
+        if let Message::Text(text) = raw.0.next().await.unwrap().unwrap() {
+            return serde_json::from_str(&text).unwrap();
+        }
+    }
+}
+
+/// If a client lost the operations first, its calls would fail that can wait for the next hub.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_stops_says_so_before_it_withdraws_its_operations() {
+    limited(async {
+        let server = Hub::new(handler()).listen("127.0.0.1:0").await.unwrap();
+        let mut raw = Raw::connect(&server.url(), "anybody").await;
+        raw.say(json!({ "type": "link.announce", "payload": {} })).await;
+        let mut announced = 0;
+        while announced < COUNT {
+            announced += next(&mut raw).await["payload"]["add"].as_array().map_or(0, Vec::len);
+        }
+        let stopping = tokio::spawn(server.stop());
+        assert_eq!(next(&mut raw).await["type"], "link.drain");
+        assert_eq!(next(&mut raw).await["payload"]["remove"].as_array().map(Vec::len), Some(COUNT));
+        raw.say(json!({ "type": "link.drained", "payload": {} })).await;
+        assert_eq!(raw.closed().await, Some(1000));
+        stopping.await.unwrap();
+    })
+    .await;
+}
+
+/// An operation that calls `test.add` through the hub when it is told to.
+fn nested(remote: Arc<OnceLock<Remote>>, begun: Arc<Notify>, go: Arc<Notify>) -> Registration {
+    let handler = Handler::dynamic(move |_: Value, _| {
+        let (remote, begun, go) = (remote.clone(), begun.clone(), go.clone());
+        async move {
+            begun.notify_one();
+            go.notified().await;
+            Ok(remote.get().unwrap().call("test.add", json!({ "a": 40, "b": 2 })).await?.data)
+        }
+    });
+    Registration::new(OperationSpec::new(OperationKind::Query, "raw", "nested").unwrap(), handler)
+}
+
+/// A spoke that runs a request of another one can call through a hub that stops.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_stops_takes_the_calls_that_its_requests_need() {
+    limited(async {
+        let server = hub().with_forwarding().listen("127.0.0.1:0").await.unwrap();
+        let _adding = spoke(&server.url(), handler()).await;
+        let (remote, begun, go) = (Arc::new(OnceLock::new()), Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let registry = Registry::new();
+        registry.register(nested(remote.clone(), begun.clone(), go.clone())).unwrap();
+        let nesting = spoke(&server.url(), CallHandler::new(registry)).await;
+        let client = WebSocketClient::connect(&server.url(), config("ann")).await.unwrap();
+        remote.set(nesting.remote()).unwrap();
+        let knows = |client: &WebSocketClient, id: &str| client.remote().list().iter().any(|spec| spec.id == id);
+        eventually("each knows the others", || knows(&client, "raw.nested") && knows(&nesting, "test.add")).await;
+        let calling = client.remote();
+        let call = tokio::spawn(async move { calling.call("raw.nested", json!({})).await });
+        begun.notified().await;
+        let stopping = tokio::spawn(server.stop());
+        // Time for what the hub says when it begins to stop.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        go.notify_one();
+        assert_eq!(call.await.unwrap().unwrap().data, 42);
+        stopping.await.unwrap();
+    })
+    .await;
+}
+
+/// An operation that blocks its thread for a while, and counts how often it has begun and ended.
+fn blocking(counts: Arc<[AtomicUsize; 2]>) -> CallHandler {
+    let handler = Handler::dynamic(move |input: Value, _| {
+        let counts = counts.clone();
+        async move {
+            counts[0].fetch_add(1, Ordering::SeqCst);
+            // As a handler that computes for long, but on a thread that nobody else waits for.
+            tokio::task::block_in_place(|| std::thread::sleep(Duration::from_millis(800)));
+            counts[1].fetch_add(1, Ordering::SeqCst);
+            Ok(input)
+        }
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Query, "slow", "block").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    CallHandler::new(registry)
+}
+
+/// Accepts a client, as a hub that serves nothing.
+async fn accept(listener: &TcpListener) -> WebSocketStream<TcpStream> {
+    let (stream, _) = listener.accept().await.unwrap();
+    let mut client = tokio_tungstenite::accept_async(stream).await.unwrap();
+    client.send(Message::text(r#"{"type":"link.announce","payload":{}}"#)).await.unwrap();
+    client
+}
+
+/// A hub in another language may count the requests of each connection from one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_response_is_not_sent_over_the_next_connection() {
+    limited(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}/", listener.local_addr().unwrap());
+        let counts: Arc<[AtomicUsize; 2]> = Arc::default();
+        let seen = counts.clone();
+        let hub = tokio::spawn(async move {
+            let mut first = accept(&listener).await;
+            let payload = json!({ "requestId": "1", "operationId": "slow.block", "input": {} });
+            let request = json!({ "type": "call.requested", "id": "1", "payload": payload });
+            first.send(Message::text(request.to_string())).await.unwrap();
+            eventually("it runs", || seen[0].load(Ordering::SeqCst) == 1).await;
+            drop(first);
+            let (mut second, mut heard) = (accept(&listener).await, String::new());
+            assert_eq!(seen[1].load(Ordering::SeqCst), 0, "it has ended before");
+            let reading = async {
+                while let Some(Ok(message)) = second.next().await {
+                    heard.push_str(&message.into_text().unwrap_or_default());
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(2), reading).await.unwrap_err();
+            heard
+        });
+        let soon = Duration::from_millis(10);
+        let config = WebSocketConfig::new().with_handler(blocking(counts.clone())).with_backoff(soon, soon);
+        let _client = WebSocketClient::connect(&url, config).await.unwrap();
+        let heard = hub.await.unwrap();
+        assert_eq!(counts[1].load(Ordering::SeqCst), 1);
+        assert!(heard.contains("link.announce") && !heard.contains("call.responded"), "{heard}");
     })
     .await;
 }

@@ -7,12 +7,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::Faults;
 use crate::call::{CallEvent, CallHandler, Frame, Link, Malformed, PeerAuth, RequestId, Session, Unsent};
 use crate::model::lock::lock;
 use crate::{BoxFuture, CallError, ErrorCode};
 
 /// How many requests one report names.
 const NAMED_AT_ONCE: usize = 1_000;
+
+/// Up to so many bytes may wait for the broker before errors are dropped, however small the limit is that the worker's
+/// program sets: one response may be larger than that limit, and the caller of a dropped error waits for nothing.
+const ROOM_FOR_ERRORS: usize = 8 << 20;
 
 /// Sends a worker's frames to a caller.
 pub(crate) trait Post: Send + Sync + 'static {
@@ -43,6 +48,7 @@ pub(crate) struct Callers {
     auth: PeerAuth,
     post: Arc<dyn Post>,
     table: Mutex<HashMap<Arc<str>, Known>>,
+    faults: Faults,
 }
 
 struct Known {
@@ -55,7 +61,7 @@ struct Known {
 
 impl Callers {
     pub(crate) fn new(handler: CallHandler, auth: PeerAuth, post: Arc<dyn Post>) -> Self {
-        Self { handler, auth, post, table: Mutex::default() }
+        Self { handler, auth, post, table: Mutex::default(), faults: Faults::default() }
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Known>> {
@@ -94,7 +100,7 @@ impl Callers {
             listens: self.post.listens(&address),
             address,
             post: self.post.clone(),
-            most: self.handler.budget().limits().peer,
+            most: self.most(),
             running: Mutex::default(),
             news: AtomicBool::new(false),
         });
@@ -102,19 +108,31 @@ impl Callers {
         Known { session, link, unreachable: None, lately: false }
     }
 
+    /// Limit of bytes that are queued for the broker.
+    fn most(&self) -> usize {
+        self.handler.budget().limits().peer
+    }
+
+    /// Logs a message of a caller that is not answered: what is wrong with it, and what is known of it.
+    pub(crate) fn note_fault(&self, what: &'static str, about: Option<&str>) {
+        self.faults.tell(what, about);
+    }
+
     /// Reports a malformed message to its caller, if the message names its request.
     pub(crate) fn complain(&self, caller: &str, malformed: Malformed) {
-        tracing::warn!(kind = malformed.kind, "a caller sent a message that can't be read");
+        self.note_fault("a caller sent a message that can't be read", malformed.kind.as_deref());
         if let (Some("call.requested"), Some(request_id)) = (malformed.kind.as_deref(), &malformed.request_id) {
             let error = CallError::new(ErrorCode::ValidationError, malformed.to_string());
-            let _ =
-                self.post.post(&caller.into(), CallEvent::Error { request_id: request_id.clone(), error }.into(), 0);
+            self.refuse(caller, request_id.clone(), error);
         }
     }
 
-    /// Reports to a caller that its request is refused.
+    /// Reports to a caller that its request is refused, unless too much waits for the broker: callers may send wrong
+    /// requests faster than the broker takes the errors.
     pub(crate) fn refuse(&self, caller: &str, request_id: RequestId, error: CallError) {
-        let _ = self.post.post(&caller.into(), CallEvent::Error { request_id, error }.into(), 0);
+        if self.post.waiting() < self.most().max(ROOM_FOR_ERRORS) {
+            let _ = self.post.post(&caller.into(), CallEvent::Error { request_id, error }.into(), 0);
+        }
     }
 
     /// Reports running requests to their callers: only those not reported yet, or all of them.
@@ -251,14 +269,19 @@ impl ToCaller {
 
 impl Link for ToCaller {
     fn send(&self, frame: Frame) -> Result<(), Unsent> {
-        if let Frame::Event(CallEvent::Responded { .. }) = frame
-            && self.post.waiting() >= self.most
-        {
-            let message = format!(
-                "{} bytes of answers wait for the broker already (`CallHandler::with_max_bytes`); try again later",
-                self.most
-            );
-            return Err(Unsent::Refused(CallError::execution(message).with_details(json!({ "limit": self.most }))));
+        match &frame {
+            Frame::Event(CallEvent::Responded { .. }) if self.post.waiting() >= self.most => {
+                let message = format!(
+                    "{} bytes of answers wait for the broker already (`CallHandler::with_max_bytes`); try again later",
+                    self.most
+                );
+                return Err(Unsent::Refused(CallError::execution(message).with_details(json!({ "limit": self.most }))));
+            }
+            // There is an error for each request, also for one that is refused. Its caller finds out by the silence.
+            Frame::Event(CallEvent::Error { .. }) if self.post.waiting() / 2 >= self.most.max(ROOM_FOR_ERRORS) => {
+                return Err(Unsent::Gone(frame));
+            }
+            _ => {}
         }
         let id = frame.request_id().cloned();
         let running = |id| self.requests().get(id).map_or(0, |running| running.sent);
@@ -278,5 +301,78 @@ impl Link for ToCaller {
 
     fn finished(&self, request_id: &RequestId) {
         self.requests().remove(request_id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+    use crate::{Payload, Registry, ResponseEnvelope};
+
+    /// A broker that has taken nothing of so many bytes, and counts what is sent to it nevertheless.
+    #[derive(Default)]
+    struct Stuck {
+        waiting: AtomicUsize,
+        sent: AtomicUsize,
+    }
+
+    impl Post for Stuck {
+        fn post(&self, _: &Arc<str>, _: Frame, _: u64) -> Result<(), Unsent> {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+            None
+        }
+
+        fn waiting(&self) -> usize {
+            self.waiting.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_not_queued_without_a_limit() {
+        const ROOM: usize = ROOM_FOR_ERRORS;
+        let post = Arc::new(Stuck::default());
+        let error = || CallError::execution("no");
+        // How many complaints, refusals, responses and errors of running requests are sent.
+        let sent = |most: usize, waiting: usize| {
+            let handler = CallHandler::new(Registry::new()).with_max_bytes(most, most);
+            let callers = Callers::new(handler, PeerAuth::anonymous(), post.clone());
+            let link = callers.caller("me".into()).link;
+            post.waiting.store(waiting, Ordering::Relaxed);
+            let count = |send: &dyn Fn()| {
+                let before = post.sent.load(Ordering::Relaxed);
+                send();
+                post.sent.load(Ordering::Relaxed) - before
+            };
+            let kind = Some("call.requested".to_owned());
+            let malformed = Malformed { kind, request_id: Some("1".into()), message: String::new() };
+            let output = ResponseEnvelope::local(Payload::Value(1.into()), "a.b");
+            let responded = CallEvent::Responded { request_id: "1".into(), output };
+            let failed = CallEvent::Error { request_id: "1".into(), error: error() };
+            [
+                count(&|| callers.complain("me", malformed.clone())),
+                count(&|| callers.refuse("me", "1".into(), error())),
+                count(&|| _ = link.send(responded.clone().into())),
+                count(&|| _ = link.send(failed.clone().into())),
+            ]
+        };
+        for most in [ROOM, 3 * ROOM] {
+            assert_eq!(sent(most, most - 1), [1, 1, 1, 1]);
+            assert_eq!(sent(most, most), [0, 0, 0, 1]);
+            assert_eq!(sent(most, 2 * most - 1), [0, 0, 0, 1]);
+            assert_eq!(sent(most, 2 * most), [0, 0, 0, 0]);
+        }
+        // A small limit holds for responses only.
+        assert_eq!(sent(1_000, 999), [1, 1, 1, 1]);
+        assert_eq!(sent(1_000, 1_000), [1, 1, 0, 1]);
+        assert_eq!(sent(1_000, ROOM - 1), [1, 1, 0, 1]);
+        assert_eq!(sent(1_000, ROOM), [0, 0, 0, 1]);
+        assert_eq!(sent(1_000, 2 * ROOM - 1), [0, 0, 0, 1]);
+        assert_eq!(sent(1_000, 2 * ROOM), [0, 0, 0, 0]);
     }
 }

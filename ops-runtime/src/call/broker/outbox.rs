@@ -87,8 +87,15 @@ impl<T: Send + 'static> Outbox<T> {
         self.queue().bytes
     }
 
+    /// True if there is no room for another item or request.
     fn is_full(&self) -> bool {
         self.queue().bytes >= FULL
+    }
+
+    /// True if there is no room for another abort of an unknown request, either. Aborts have more room, since those who
+    /// send items and requests keep the queue full for as long as they have more.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.queue().bytes >= 4 * FULL
     }
 
     /// Waits until everything has been sent.

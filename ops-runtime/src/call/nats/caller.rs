@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::{HeaderMap, Message, StatusCode, Subscriber};
 use futures_util::StreamExt;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -14,8 +15,9 @@ use self::parts::Parts;
 use super::connection::Connection;
 use super::subject;
 use super::versions::Versions;
-use crate::call::broker::{Liveness, Workers, decode};
+use crate::call::broker::{Faults, Liveness, Queued, Workers, decode};
 use crate::call::directory::{UNTOLD, gone, not_served, stopped};
+use crate::call::pending::WeakPending;
 use crate::call::{
     Announcement, CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent,
 };
@@ -39,6 +41,7 @@ struct Shared {
     versions: Versions,
     /// Notified when a worker has sent all that it serves, or there was no worker to respond.
     heard: watch::Sender<()>,
+    faults: Faults,
 }
 
 impl NatsCaller {
@@ -47,13 +50,17 @@ impl NatsCaller {
         let liveness = Arc::new(Liveness::default());
         let answers = connection.subscribe(format!("{inbox}.*")).await?;
         let announcements = connection.subscribe(subject::announcements(&connection.prefix)).await?;
-        let link = ToWorkers { connection: connection.clone(), inbox: inbox.clone(), liveness: liveness.clone() };
+        let pending = PendingRequests::known_to(|pending| {
+            let (connection, inbox, liveness) = (connection.clone(), inbox.clone(), liveness.clone());
+            Arc::new(ToWorkers { connection, inbox, liveness, pending })
+        });
         let shared = Arc::new(Shared {
-            pending: PendingRequests::new(Arc::new(link)),
+            pending,
             liveness,
             workers: Workers::new(connection.max_announced),
             versions: Versions::default(),
             heard: watch::Sender::new(()),
+            faults: Faults::default(),
             inbox,
             connection,
         });
@@ -119,10 +126,34 @@ impl Shared {
         }
     }
 
-    /// The worker of a message, with its connection and the number of the message.
+    /// The worker of a message, with its connection and the number of the message. One whose name is too long to be
+    /// written to is none of ours.
     fn worker_of<'a>(&self, message: &'a Message) -> Option<(&'a str, u64)> {
         let parsed = subject::parse_control(&self.connection.prefix, message.reply.as_ref()?.as_str());
-        parsed.map(|(worker, number, _)| (worker, number))
+        let (worker, number, _) = parsed?;
+        if worker.len() > subject::LONGEST {
+            self.faults.tell("a worker has a name that is too long, and is ignored", None);
+            return None;
+        }
+        Some((worker, number))
+    }
+
+    /// The announcement in a message, if it is one.
+    fn announced(&self, message: &Message) -> Option<Announcement> {
+        match decode(&message.payload) {
+            Ok(Some(Frame::Announce(said))) => {
+                if let Some(why) = &said.unread {
+                    let what = "a worker announces operations that can't be read and are left out";
+                    self.faults.tell(what, Some(why));
+                }
+                Some(said)
+            }
+            Ok(_) => None,
+            Err(malformed) => {
+                self.faults.tell("an announcement can't be read", Some(&malformed.message));
+                None
+            }
+        }
     }
 
     /// Handles a response, or a worker's report of requests.
@@ -131,7 +162,7 @@ impl Shared {
             Ok(Some(frame)) => frame,
             Ok(None) => return,
             Err(malformed) => {
-                tracing::warn!(kind = malformed.kind, "a worker sent a message that can't be read");
+                self.faults.tell("a worker sent a message that can't be read", malformed.kind.as_deref());
                 self.pending.fail(&request.into(), CallError::execution(malformed.to_string()));
                 return;
             }
@@ -145,6 +176,10 @@ impl Shared {
                 let Some((worker, _)) = self.worker_of(message) else { return };
                 let unknown = self.liveness.running(&self.pending, &worker.into(), request_ids);
                 for request_id in unknown {
+                    // A report may name any number. Those that are left are reported again.
+                    if self.connection.is_overfull() {
+                        break;
+                    }
                     let subject = subject::control(&self.connection.prefix, worker, 0, &self.inbox);
                     let _ = self.connection.send(subject, None, &CallEvent::Aborted { request_id }.into());
                 }
@@ -171,7 +206,8 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
             }
             (_, Some(_)) => {}
             ("discover", None) => {
-                let (Some((connected, number)), Some(said)) = (shared.worker_of(&message), announced(&message)) else {
+                let (Some((connected, number)), Some(said)) = (shared.worker_of(&message), shared.announced(&message))
+                else {
                     continue;
                 };
                 if let Some(all) = parts.add(connected, number, said, shared.connection.max_announced) {
@@ -188,7 +224,9 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
 /// Reads the announcements to all callers.
 async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) {
     while let Some(message) = announcements.next().await {
-        let (Some((worker, number)), Some(said)) = (shared.worker_of(&message), announced(&message)) else { continue };
+        let (Some((worker, number)), Some(said)) = (shared.worker_of(&message), shared.announced(&message)) else {
+            continue;
+        };
         let is_beat = said.add.is_empty() && said.remove.is_empty();
         let is_known = shared.workers.announce(subject::name(worker), said);
         if !is_beat {
@@ -197,23 +235,6 @@ async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) 
         // Asked at the heartbeat, so that a caller that has missed several changes asks once for all of them.
         if !is_known || is_beat && !shared.versions.is_current(worker, number) {
             shared.ask(subject::control(&shared.connection.prefix, worker, 0, "discover"));
-        }
-    }
-}
-
-/// The announcement in a message, if it is one.
-fn announced(message: &Message) -> Option<Announcement> {
-    match decode(&message.payload) {
-        Ok(Some(Frame::Announce(said))) => {
-            if let Some(why) = &said.unread {
-                tracing::warn!(why, "a worker announces operations that can't be read and are left out");
-            }
-            Some(said)
-        }
-        Ok(_) => None,
-        Err(malformed) => {
-            tracing::warn!(kind = malformed.kind, why = malformed.message, "an announcement can't be read");
-            None
         }
     }
 }
@@ -271,6 +292,7 @@ struct ToWorkers {
     connection: Arc<Connection>,
     inbox: String,
     liveness: Arc<Liveness>,
+    pending: WeakPending,
 }
 
 impl Link for ToWorkers {
@@ -278,8 +300,14 @@ impl Link for ToWorkers {
         match &frame {
             Frame::Event(CallEvent::Requested(request)) => {
                 let subject = subject::of_operation(&self.connection.prefix, &request.operation_id);
+                let (size, limit) = (subject.len(), subject::LONGEST_OPERATION);
+                if size > limit {
+                    let message = format!("the subject of the operation has {size} bytes, and NATS takes {limit}");
+                    let details = json!({ "size": size, "limit": limit });
+                    return Err(Unsent::Refused(CallError::execution(message).with_details(details)));
+                }
                 let reply = format!("{}.{}", self.inbox, &*request.request_id);
-                self.connection.send(subject, Some(reply), &frame)
+                self.connection.request(subject, reply, &frame, Queued::of(&self.pending, request))
             }
             // The worker of a request that was aborted early is not known yet: it gets the abort when it reports the
             // request.

@@ -15,7 +15,7 @@ use super::NatsConfig;
 use super::subject;
 use crate::BoxFuture;
 use crate::CallError;
-use crate::call::broker::{Outbox, Pace, until_up};
+use crate::call::broker::{Outbox, Pace, Queued, until_up};
 use crate::call::trouble::Trouble;
 use crate::call::{Frame, Unsent};
 use crate::model::lock::lock;
@@ -30,6 +30,14 @@ struct Message {
     subject: String,
     reply: Option<String>,
     payload: Bytes,
+    /// Of the request of a call only.
+    request: Option<Queued>,
+}
+
+impl Message {
+    fn bytes(&self) -> usize {
+        self.subject.len() + self.payload.len() + self.reply.as_ref().map_or(0, String::len)
+    }
 }
 
 /// A connection.
@@ -112,16 +120,41 @@ impl Connection {
 
     /// Queues a message.
     pub(super) fn publish(&self, subject: String, reply: Option<String>, payload: impl Into<Bytes>) {
-        let payload = payload.into();
-        let bytes = subject.len() + payload.len() + reply.as_ref().map_or(0, String::len);
-        self.outbox.push(Message { subject, reply, payload }, bytes);
+        self.push(Message { subject, reply, payload: payload.into(), request: None });
+    }
+
+    fn push(&self, message: Message) {
+        let bytes = message.bytes();
+        self.outbox.push(message, bytes);
     }
 
     /// Queues a frame, unless it is too large for the server.
     pub(super) fn send(&self, subject: String, reply: Option<String>, frame: &Frame) -> Result<(), Unsent> {
-        let text = frame.encode_within(self.client.max_payload()).map_err(Unsent::Refused)?;
+        let text = self.encode(frame)?;
         self.publish(subject, reply, text);
         Ok(())
+    }
+
+    /// Queues the request of a call, unless it is too large for the server.
+    pub(super) fn request(
+        &self,
+        subject: String,
+        reply: String,
+        frame: &Frame,
+        request: Option<Queued>,
+    ) -> Result<(), Unsent> {
+        let payload = self.encode(frame)?.into();
+        self.push(Message { subject, reply: Some(reply), payload, request });
+        Ok(())
+    }
+
+    fn encode(&self, frame: &Frame) -> Result<String, Unsent> {
+        frame.encode_within(self.client.max_payload()).map_err(Unsent::Refused)
+    }
+
+    /// True if there is no room for another abort of an unknown request.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.outbox.is_overfull()
     }
 
     /// How many bytes wait to be sent.
@@ -188,8 +221,13 @@ async fn write(client: Client, outbox: Arc<Outbox<Message>>) {
     loop {
         outbox.take(&mut batch).await;
         let mut bytes = 0;
-        for Message { subject, reply, payload } in batch.drain(..) {
-            bytes += subject.len() + payload.len() + reply.as_ref().map_or(0, String::len);
+        for message in batch.drain(..) {
+            bytes += message.bytes();
+            let Message { subject, reply, payload, request } = message;
+            if request.as_ref().is_some_and(|request| !request.is_wanted()) {
+                continue;
+            }
+            let payload = request.and_then(|request| request.renewed(&payload)).map_or(payload, Bytes::from);
             let published = match reply {
                 Some(reply) => client.publish_with_reply(subject, reply, payload).await,
                 None => client.publish(subject, payload).await,

@@ -2,6 +2,15 @@
 
 use crate::call::{Frame, RequestId};
 
+/// Limit of the bytes of a subject that others choose: the reply subject of a caller, and the name of a worker.
+///
+/// A server closes a connection that sends a line of more than 4,096 bytes (`max_control_line`). A line of ours has such
+/// a subject twice at most.
+pub(super) const LONGEST: usize = 1_536;
+
+/// Limit of the bytes of the subject of an operation, which a line has once.
+pub(super) const LONGEST_OPERATION: usize = 3_072;
+
 /// Writes a part of an id so that it is one token of a subject: all but ASCII letters, digits, `-` and `_` as `%XX`.
 fn push_token(subject: &mut String, text: &str) {
     for byte in text.bytes() {

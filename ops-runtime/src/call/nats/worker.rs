@@ -20,10 +20,12 @@ use super::asked::Asked;
 use super::connection::Connection;
 use super::subject;
 use crate::call::broker::{Callers, FIRST_WORD, Post, decode, unique_id};
+use crate::call::event::WORDS;
 use crate::call::own_specs::Announced;
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, PeerAuth, RequestId, Unsent};
+use crate::model::cut::cut;
 use crate::model::lock::lock;
-use crate::{BoxFuture, CallError, OperationSpec, Text};
+use crate::{BoxFuture, CallError, OperationSpec, SpecRef, Text};
 
 /// A request of at least so many bytes is read in a task of its own.
 const LARGE: usize = 64 << 10;
@@ -112,7 +114,7 @@ impl NatsWorker {
         }
         // Stored only when it was announced, since the future may be dropped before.
         let mut announced = lock(&shared.announced).clone();
-        let change = announced.change(shared.handler.announced());
+        let change = announced.change(shared.within_limits());
         // An operation is announced after its subscription has begun, and withdrawn before it ends.
         for spec in &change.add {
             if !operations.contains_key(&spec.id) {
@@ -199,6 +201,31 @@ impl Shared {
         }
     }
 
+    /// The operations of the handler whose subjects the server takes.
+    fn within_limits(&self) -> Vec<SpecRef> {
+        let mut specs = self.handler.announced();
+        specs.retain(|spec| {
+            let bytes = subject::of_operation(&self.connection.prefix, &spec.id).len();
+            let fits = bytes <= subject::LONGEST_OPERATION;
+            if !fits {
+                let operation = cut(&spec.id, WORDS);
+                let limit = subject::LONGEST_OPERATION;
+                tracing::warn!(operation = &*operation, bytes, limit, "its subject is too long, so it is not served");
+            }
+            fits
+        });
+        specs
+    }
+
+    /// True if a response can be sent to the reply subject of a message.
+    fn reaches(&self, reply: &str) -> bool {
+        let fits = reply.len() <= subject::LONGEST;
+        if !fits {
+            self.callers.note_fault("the reply subject of a message is too long, so it is ignored", None);
+        }
+        fits
+    }
+
     /// All served operations.
     fn served(&self) -> Vec<Arc<OperationSpec>> {
         lock(&self.announced).specs()
@@ -217,6 +244,9 @@ impl Shared {
     /// Takes a request. A large one is read in a task of its own: the client limits the number of waiting messages, but
     /// not their bytes, so they are taken out of it as fast as they arrive.
     fn take(self: &Arc<Self>, operation: &Text, message: Message) {
+        if message.reply.as_ref().is_some_and(|reply| !self.reaches(reply)) {
+            return;
+        }
         let bytes = message.payload.len();
         if bytes < LARGE {
             return self.request(operation, &message);
@@ -244,7 +274,7 @@ impl Shared {
 
     fn request(&self, operation: &str, message: &Message) {
         let Some(reply) = message.reply.as_ref() else {
-            tracing::warn!(operation, "a request came that says not where its answer goes");
+            self.callers.note_fault("a request came that says not where its answer goes", Some(operation));
             return;
         };
         match decode(&message.payload) {
@@ -253,7 +283,8 @@ impl Shared {
                 if *request.operation_id != *operation {
                     // The server's permissions are about subjects.
                     let request_id = Some(request.request_id.clone());
-                    let message = format!("it names another operation than its subject: `{}`", request.operation_id);
+                    let named = cut(&request.operation_id, WORDS);
+                    let message = format!("it names another operation than its subject: `{named}`");
                     let kind = Some("call.requested".to_owned());
                     self.callers.complain(caller, Malformed { kind, request_id, message });
                     return;
@@ -307,7 +338,9 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
             (Some(caller), Some(_)) if !subject::listens(caller) => shared.callers.forget(caller),
             (Some(caller), Some(_)) => shared.callers.unreachable(caller, shared.connection.pace.lost_after),
             (None | Some("discover"), None) => {
-                if let Some(asker) = message.reply {
+                if let Some(asker) = message.reply
+                    && shared.reaches(&asker)
+                {
                     shared.asked.add(asker.as_str());
                 }
             }

@@ -1,6 +1,8 @@
 //! The caller over Redis: sends requests and reads responses.
 
 mod changed;
+mod link;
+mod lost;
 mod places;
 
 use std::sync::Arc;
@@ -11,17 +13,18 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::changed::{Changed, MAX_WORKERS, look};
-use self::places::{Place, Places};
+use self::link::ToWorkers;
+use self::places::Places;
 use super::RedisConfig;
 use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, may_pass, push, refused, write};
 use super::entry::{Appetite, Author, Beginning, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
 use super::server::Server;
-use crate::call::broker::{Liveness, Outbox, Workers, decode, unique_id, until_up};
+use crate::call::broker::{Faults, Liveness, Outbox, Queued, Workers, decode, unique_id, until_up};
 use crate::call::directory::{UNTOLD, gone, not_served, stopped};
 use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::trouble::Trouble;
-use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
+use crate::call::{CallEvent, Frame, PendingRequests, RequestId, Route, Transport, TransportInfo};
 use crate::model::random::reconnect;
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
@@ -61,6 +64,7 @@ struct Shared {
     up: watch::Sender<bool>,
     /// Why `up` is false.
     trouble: Arc<Trouble>,
+    faults: Faults,
 }
 
 impl RedisCaller {
@@ -68,14 +72,13 @@ impl RedisCaller {
         let pace = config.pace();
         let (line, reading) = (Connection::new(server, pace.lost_after), Connection::new(server, pace.lost_after));
         let (outbox, liveness, places) = (Outbox::new(), Arc::new(Liveness::default()), Arc::new(Places::default()));
-        let link = ToWorkers {
-            config: config.clone(),
-            outbox: outbox.clone(),
-            liveness: liveness.clone(),
-            places: places.clone(),
-        };
+        let pending = PendingRequests::known_to(|pending| {
+            let (config, outbox) = (config.clone(), outbox.clone());
+            let (liveness, places) = (liveness.clone(), places.clone());
+            Arc::new(ToWorkers { config, outbox, liveness, places, pending })
+        });
         let shared = Arc::new(Shared {
-            pending: PendingRequests::new(Arc::new(link)),
+            pending,
             id: unique_id(),
             line: line.clone(),
             outbox: outbox.clone(),
@@ -86,6 +89,7 @@ impl RedisCaller {
             beginning: Beginning::default(),
             up: watch::Sender::new(false),
             trouble: Arc::default(),
+            faults: Faults::default(),
             config,
         });
         let changes = shared.begin(&reading).await.map_err(|error| refused(&error))?;
@@ -139,9 +143,7 @@ impl Transport for RedisCaller {
 
     fn info(&self) -> TransportInfo {
         let config = &self.shared.config;
-        TransportInfo::new("redis")
-            .with_max_message(config.max_message)
-            .with_response_retention(config.response_retention)
+        TransportInfo::new("redis").with_max_message(config.max_message).with_response_retention(config.retention())
     }
 }
 
@@ -183,7 +185,7 @@ impl Shared {
     /// Renews the stream for responses. If it was lost, creates it again.
     async fn renew(&self, line: &Connection) -> RedisResult<()> {
         let key = self.config.keys.caller(&self.id);
-        let time = self.config.response_retention.as_millis().to_string();
+        let time = self.config.retention().as_millis().to_string();
         let kept: i64 = line.command(cmd("PEXPIRE").arg(&key).arg(&time)).await?;
         if kept == 1 {
             return Ok(());
@@ -289,12 +291,14 @@ impl Shared {
     /// Handles the outcome of writing a message.
     fn told(&self, message: Message, told: Told) {
         match (message, told) {
-            (Message::Request { key, number, .. }, Told::Stored(entry)) => match self.places.all().get_mut(&number) {
-                Some(place) => place.entry = Some(entry),
-                // Aborted while it was written, or it has a response already: no worker need start it.
-                None => push(&self.outbox, Message::Withdraw { key, entry }),
-            },
-            (Message::Request { number, .. }, told) => {
+            (Message::Request { key, request, .. }, Told::Stored(entry)) => {
+                match self.places.all().get_mut(&request.number) {
+                    Some(place) => place.entry = Some(entry),
+                    // Aborted while it was written, or it has a response already: no worker need start it.
+                    None => push(&self.outbox, Message::Withdraw { key, entry }),
+                }
+            }
+            (Message::Request { request: Queued { number, .. }, .. }, told) => {
                 let place = self.places.all().remove(&number);
                 let error = match told {
                     Told::Nobody => not_served(place.as_ref().map_or(UNTOLD, |place| &place.operation)),
@@ -335,12 +339,16 @@ impl Shared {
                 let worker = worker.into();
                 let unknown = self.liveness.running(&self.pending, &worker, request_ids);
                 for request_id in unknown {
+                    // A report may name any number. Those that are left are reported again.
+                    if self.outbox.is_overfull() {
+                        break;
+                    }
                     self.say(&worker, &CallEvent::Aborted { request_id }.into());
                 }
             }
             Ok(_) => {}
             Err(malformed) => {
-                tracing::warn!(kind = malformed.kind, "a worker sent a message that can't be read");
+                self.faults.tell("a worker sent a message that can't be read", malformed.kind.as_deref());
                 if let Some(id) = &malformed.request_id {
                     self.pending.fail(id, CallError::execution(malformed.to_string()));
                 }
@@ -439,7 +447,7 @@ async fn watch(shared: Arc<Shared>) {
         beat.tick().await;
         if *shared.up.borrow() && shared.beat().await.is_ok() {
             reached = Instant::now();
-        } else if reached.elapsed() >= shared.config.response_retention {
+        } else if reached.elapsed() >= shared.config.retention() {
             for number in shared.pending.numbers() {
                 shared.pending.emit_error(&RequestId::of(number), gone("the connection to the server is lost"));
             }
@@ -453,47 +461,5 @@ impl Shared {
         self.renew(&self.line).await?;
         self.look_for_workers(&self.line, false).await?;
         self.give_up().await
-    }
-}
-
-/// The link to the workers.
-struct ToWorkers {
-    config: RedisConfig,
-    outbox: Arc<Outbox<Message>>,
-    liveness: Arc<Liveness>,
-    places: Arc<Places>,
-}
-
-impl Link for ToWorkers {
-    fn send(&self, frame: Frame) -> Result<(), Unsent> {
-        let keys = &self.config.keys;
-        if let Frame::Event(CallEvent::Requested(request)) = &frame {
-            let text = frame.encode_within(self.config.max_message).map_err(Unsent::Refused)?;
-            let Some(number) = request.request_id.number() else { return Ok(()) };
-            let place = Place::of(request.operation_id.clone());
-            self.places.all().insert(number, place);
-            push(&self.outbox, Message::Request { key: keys.requests(&request.operation_id), text, number });
-            return Ok(());
-        }
-        let Some(id) = frame.request_id() else { return Ok(()) };
-        if let Some(worker) = self.liveness.worker_of(id) {
-            let text = frame.encode().map_err(Unsent::Refused)?;
-            let credit = matches!(frame, Frame::Credit { .. }).then(|| id.clone());
-            push(
-                &self.outbox,
-                Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0, credit, refused: 0 },
-            );
-        } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {
-            // No worker need start it. A worker that has started it gets the abort when it reports the request.
-            let place = id.number().and_then(|number| self.places.all().remove(&number));
-            if let Some(Place { operation, entry: Some(entry), .. }) = place {
-                push(&self.outbox, Message::Withdraw { key: keys.requests(&operation), entry });
-            }
-        }
-        Ok(())
-    }
-
-    fn ready(&self) -> Option<BoxFuture<'static, ()>> {
-        self.outbox.ready()
     }
 }

@@ -66,11 +66,17 @@ impl RedisConfig {
 
     broker_setters!("a worker or a request");
 
-    /// Sets how long responses wait for a disconnected caller, and calls for their responses; 30 s by default.
+    /// Sets how long responses wait for a disconnected caller, and calls for their responses; 30 s by default. At least
+    /// three heartbeats, since a caller says at each heartbeat that it is still there.
     #[must_use]
     pub fn with_response_retention(mut self, time: Duration) -> Self {
         self.response_retention = time.clamp(Duration::from_millis(100), LONGEST);
         self
+    }
+
+    /// How long responses wait for a disconnected caller.
+    pub(super) fn retention(&self) -> Duration {
+        self.response_retention.max(self.pace.heartbeat * 3)
     }
 
     /// Sets the largest message, in bytes; 4 MiB by default.

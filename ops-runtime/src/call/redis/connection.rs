@@ -9,10 +9,9 @@ use tokio::sync::Mutex;
 use super::keys::{FRAME, FROM};
 use super::server::{Made, Server};
 use crate::CallError;
-use crate::call::broker::Outbox;
+use crate::call::broker::{Outbox, Queued};
 use crate::call::{CallEvent, Frame, RequestId};
 use crate::model::random::reconnect;
-use crate::model::request_id::Number;
 
 /// How long a blocking read waits.
 pub(super) const BLOCK: Duration = Duration::from_millis(500);
@@ -124,8 +123,8 @@ pub(super) fn refused(error: &RedisError) -> CallError {
 
 /// A message to be written.
 pub(super) enum Message {
-    /// A request, for the workers of the operation. Tried once.
-    Request { key: String, text: String, number: Number },
+    /// A request, for the workers of the operation. Tried once, if its caller still waits for the response.
+    Request { key: String, text: String, request: Queued },
     /// A frame for a caller or a worker, retried until it arrives; with the subscription that it gives credit to, if
     /// any, and how often the server has refused it.
     Frame { key: String, text: String, to: Arc<str>, number: u64, credit: Option<RequestId>, refused: u32 },
@@ -140,6 +139,11 @@ impl Message {
             Self::Request { key, text, .. } | Self::Frame { key, text, .. } => key.len() + text.len(),
             Self::Withdraw { key, entry } => key.len() + entry.len(),
         }
+    }
+
+    /// True if it is a request that its caller has given up meanwhile.
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Request { request, .. } if !request.is_wanted())
     }
 }
 
@@ -235,6 +239,13 @@ pub(super) async fn write(
         let is_request = |(_, message): &(u64, Message)| matches!(message, Message::Request { .. });
         while !batch.is_empty() {
             let (count, bytes) = part(&batch, most);
+            // A server that stands still gives callers the time to give their requests up.
+            let over = batch.extract_if(..count, |(_, message)| message.is_over());
+            let spared: Vec<usize> = over.map(|(_, message)| message.bytes()).collect();
+            if !spared.is_empty() {
+                outbox.sent(spared.iter().sum());
+                continue;
+            }
             let mut pipeline = Pipeline::with_capacity(count);
             for (number, message) in batch.iter().take(count) {
                 add(&mut pipeline, message, *number, &from, max_waiting);
@@ -296,9 +307,10 @@ fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_
     let mut command = Cmd::with_capacity(12, message.bytes() + from.len() + 128);
     // A stream that does not exist has no reader, and would never be removed.
     match message {
-        Message::Request { key, text, .. } => {
+        Message::Request { key, text, request } => {
+            let renewed = request.renewed(text.as_bytes());
             command.arg("XADD").arg(key).arg("NOMKSTREAM").arg("MAXLEN").arg("~").arg(max_waiting);
-            command.arg("*").arg(FRAME).arg(text).arg(FROM).arg(from);
+            command.arg("*").arg(FRAME).arg(renewed.as_deref().unwrap_or(text)).arg(FROM).arg(from);
         }
         Message::Frame { key, text, number: of_request, .. } => {
             command.arg("XADD").arg(key).arg("NOMKSTREAM").arg("*").arg(FRAME).arg(text).arg(FROM);

@@ -4,8 +4,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use axum::http::{Uri, header};
+use axum::http::{HeaderValue, Uri, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::future::select;
+use percent_encoding::percent_decode_str;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -67,7 +70,8 @@ impl WebSocketClient {
     /// Connects to a hub, at `ws://HOST:PORT/PATH` or `wss://HOST:PORT/PATH`.
     ///
     /// Use `wss://` (feature `tls`) for a hub on another machine: over `ws://`, the token and all calls are sent in the
-    /// clear.
+    /// clear. The credentials of `wss://NAME:PASSWORD@HOST` are sent as `Basic`, unless the configuration has a token or
+    /// a header `authorization`.
     ///
     /// # Errors
     /// If the configuration is invalid, if TLS is required and cannot be set up, if the connection is not established
@@ -77,22 +81,7 @@ impl WebSocketClient {
             if let Some(mistake) = &config.mistake {
                 return Err(mistake.clone());
             }
-            let outbox = Outbox::new(MAX_MESSAGE);
-            let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
-            let pending =
-                if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
-            let inner = Arc::new(Inner {
-                tls: config.trust.settings(url)?,
-                url: url.to_owned(),
-                outbox,
-                pending,
-                directory: Directory::new(),
-                connection: Mutex::default(),
-                up: watch::Sender::new(false),
-                trouble: Trouble::default(),
-                stop: CancellationToken::new(),
-                config,
-            });
+            let inner = Arc::new(Inner::new(url, config)?);
             let stream = inner.connect().await?;
             let mut up = inner.up.subscribe();
             let task = tokio::spawn(supervise(inner.clone(), stream));
@@ -158,7 +147,11 @@ impl Transport for WebSocketClient {
         }
         let mut up = inner.up.subscribe();
         if *up.borrow_and_update() {
-            return inner.directory.route(operation).map(Route::To);
+            match inner.directory.route(operation) {
+                // The operations of a connection that ends are gone with it. The next one may have them again.
+                Err(_) if inner.is_left() || up.has_changed().unwrap_or(true) => {}
+                routed => return routed.map(Route::To),
+            }
         }
         let inner = inner.clone();
         Ok(Route::Wait(Box::pin(async move {
@@ -201,12 +194,34 @@ impl Drop for Handle {
 }
 
 impl Inner {
+    fn new(url: &str, config: WebSocketConfig) -> Result<Self, CallError> {
+        let outbox = Outbox::new(MAX_MESSAGE);
+        let link: Arc<dyn Link> = Arc::new(ToPeer::lasting(outbox.clone()));
+        let pending =
+            if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
+        Ok(Self {
+            tls: config.trust.settings(url)?,
+            url: url.to_owned(),
+            outbox,
+            pending,
+            directory: Directory::new(),
+            connection: Mutex::default(),
+            up: watch::Sender::new(false),
+            trouble: Trouble::default(),
+            stop: CancellationToken::new(),
+            config,
+        })
+    }
+
     fn connection(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
         lock(&self.connection)
     }
 
     async fn connect(&self) -> Result<Stream, CallError> {
         let mut request = self.url.as_str().into_client_request().map_err(|error| refused(&self.url, &error))?;
+        if let Some(login) = login(&self.url) {
+            request.headers_mut().insert(header::AUTHORIZATION, login);
+        }
         request.headers_mut().extend(self.config.headers.clone());
         let settings = protocol::WebSocketConfig::default()
             .read_buffer_size(32 << 10)
@@ -224,8 +239,8 @@ impl Inner {
         }
     }
 
-    /// Runs a connection until it ends; true if the connection was usable.
-    async fn run(&self, mut stream: Stream) -> bool {
+    /// Begins a connection that was made.
+    fn begin(&self) -> Arc<Connection> {
         let budget = match &self.config.handler {
             Some(handler) => handler.budget().clone(),
             None => Budget::new(Limits::default()),
@@ -247,6 +262,24 @@ impl Inner {
         }));
         *self.connection() = Some(connection.clone());
         connection.open();
+        connection
+    }
+
+    /// True if the hub has asked for no more requests. Then there is no connection for calls, also if the task of the
+    /// connection has not noted it yet.
+    fn is_left(&self) -> bool {
+        let connection = self.connection();
+        let leaves = connection.as_ref().is_some_and(|connection| connection.is_leaving());
+        if leaves {
+            // Under the lock: it is not about the next connection.
+            self.up.send_if_modified(std::mem::take);
+        }
+        leaves
+    }
+
+    /// Runs a connection until it ends; true if the connection was usable.
+    async fn run(&self, mut stream: Stream) -> bool {
+        let connection = self.begin();
         let mut stage = connection.stage();
         let mut was_open = false;
         let (why, code) = {
@@ -264,7 +297,9 @@ impl Inner {
                     was_open = true;
                     let interrupted = self.pending.reopen();
                     self.trouble.clear();
-                    self.up.send_replace(true);
+                    if !connection.is_leaving() {
+                        self.up.send_replace(true);
+                    }
                     select(std::pin::pin!(self.repeat(interrupted)), std::pin::pin!(connection.leaves())).await;
                 }
                 connection.leaves().await;
@@ -364,6 +399,17 @@ async fn open(request: Request, settings: protocol::WebSocketConfig, _: Option<S
     Ok(stream)
 }
 
+/// The header of the credentials in a URL, if it has some.
+fn login(url: &str) -> Option<HeaderValue> {
+    let url = url.parse::<Uri>().ok()?;
+    let (login, _) = url.authority()?.as_str().rsplit_once('@')?;
+    let (name, password) = login.split_once(':').unwrap_or((login, ""));
+    let text: Vec<u8> = percent_decode_str(name).chain([b':']).chain(percent_decode_str(password)).collect();
+    let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(text))).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
 /// Where a hub is, without the credentials and the query of its URL.
 fn place(url: &str) -> String {
     let url = url.parse::<Uri>().unwrap_or_default();
@@ -400,6 +446,35 @@ fn refused(url: &str, error: &Error) -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_of_urls_are_a_header() {
+        let told = |url: &str| login(url).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(told("wss://ann:s%40c:ret@hub.example.com/ops?key=a@b").as_deref(), Some("Basic YW5uOnNAYzpyZXQ="));
+        assert_eq!(told("ws://ann@127.0.0.1:1").as_deref(), Some("Basic YW5uOg=="));
+        assert_eq!((told("ws://127.0.0.1:1/a@b"), told("")), (None, None));
+        assert_eq!(format!("{:?}", login("ws://ann:hush@hub").unwrap()), "Sensitive");
+    }
+
+    /// The task of the connection notes it a little later.
+    #[tokio::test]
+    async fn a_call_waits_as_soon_as_the_hub_leaves() {
+        let inner = Arc::new(Inner::new("ws://127.0.0.1:1/", WebSocketConfig::new()).unwrap());
+        let client = WebSocketClient(Arc::new(Handle { inner: inner.clone(), task: Mutex::default() }));
+        let spec = serde_json::to_string(&crate::OperationSpec::query("a.b")).unwrap();
+        for _ in 0..2 {
+            let connection = inner.begin();
+            connection.receive(&format!(r#"{{"type":"link.announce","payload":{{"add":[{spec}]}}}}"#));
+            inner.up.send_replace(true);
+            assert!(matches!(client.route("a.b"), Ok(Route::To(_))));
+            assert_eq!(*client.route("a.c").unwrap_err().code(), ErrorCode::OperationNotFound);
+            connection.receive(r#"{"type":"link.drain","payload":{}}"#);
+            let Ok(Route::Wait(wait)) = client.route("a.b") else { panic!("it is not waited for") };
+            assert!(!client.is_connected());
+            tokio::time::timeout(Duration::from_millis(50), wait).await.unwrap_err();
+            connection.close();
+        }
+    }
 
     #[tokio::test]
     async fn errors_name_the_hub_without_its_credentials() {

@@ -82,7 +82,7 @@ impl Connection {
         let Parts { outbox, pending, handler, directory, auth, max_message, share, gauge, max_announced, company } =
             parts;
         let may_serve = auth.may_serve;
-        let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
+        let link: Arc<dyn Link> = Arc::new(ToPeer::once(outbox.clone()));
         let session = handler.as_ref().map(|handler| handler.session_with(auth, link, share.clone()));
         Self {
             outbox,
@@ -192,11 +192,12 @@ impl Connection {
             }
             Frame::Announce(announcement) => self.hear(announcement),
             Frame::Drain => {
+                // First: whoever finds no operation sees that the peer leaves.
+                self.leaving.cancel();
                 self.directory.withdraw(&self.pending);
                 self.forget();
                 // It announces nothing more: who waits for that goes on, and sees that it leaves.
                 self.advance(Stage::Open);
-                self.leaving.cancel();
             }
             Frame::Drained => self.advance(Stage::Drained),
             // A lost connection is noticed without it.
@@ -308,6 +309,11 @@ impl Connection {
         self.leaving.cancelled().await;
     }
 
+    /// True if the peer is stopping, and wants no more requests.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.is_cancelled()
+    }
+
     /// Number of running requests of the peer.
     pub(super) fn running(&self) -> usize {
         self.session.as_ref().map_or(0, Session::running)
@@ -326,8 +332,9 @@ impl Connection {
 
     /// Asks the peer for no more requests, and finishes the running ones.
     pub(super) async fn drain(&self, timeout: Duration) {
-        self.announcing.end(&self.outbox);
+        // First, so that the peer does not take the operations for gone before it knows why.
         let _ = self.outbox.send(Frame::Drain);
+        self.announcing.end(&self.outbox);
         let mut stage = self.stage();
         // A peer that does not know the frame sees the connection close.
         let drained = stage.wait_for(|stage| *stage >= Stage::Drained);

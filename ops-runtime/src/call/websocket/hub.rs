@@ -15,7 +15,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts as RequestParts;
 use axum::response::{self, IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
-use futures_util::future::{Either, join_all, select};
+use futures_util::future::{Either, join, join_all, select};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long changes of the operations are collected before they are announced.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
-/// The response to a request that is refused before authentication. Only the hub's own program can mend the cause.
+/// The response to a request by another name, or of a foreign page. Only the hub's own program can mend the cause.
 const NOT_OURS: &str = "no connections by this `Host`, or for pages of this `Origin`: `Hub::with_hosts` and \
                         `Hub::with_origins` say which the hub takes";
 
@@ -249,7 +249,9 @@ impl Hub {
     /// Begins a connection; the error is the response of a refused one.
     async fn enter(self, request: Request) -> response::Result<Response> {
         let (mut parts, _) = request.into_parts();
-        self.door.check(&parts.uri, &parts.headers).map_err(|status| (status, NOT_OURS))?;
+        let checked = self.door.check(&parts.uri, &parts.headers);
+        checked
+            .map_err(|(status, detail)| (status, if status == StatusCode::FORBIDDEN { NOT_OURS } else { detail }))?;
         let response = handshake::upgrade(&parts)?;
         let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(StatusCode::UPGRADE_REQUIRED)?;
         let mut auth = (self.authenticate)(parts).await?;
@@ -281,7 +283,7 @@ impl Hub {
         let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(settings)).await;
         let _counted = Counted::new(&self.shared.company);
         let outbox = Outbox::new(MAX_MESSAGE);
-        let pending = PendingRequests::new(Arc::new(ToPeer(outbox.clone())));
+        let pending = PendingRequests::new(Arc::new(ToPeer::lasting(outbox.clone())));
         let identity = auth.identity.clone();
         let connection = Arc::new(Connection::new(Parts {
             outbox,
@@ -371,23 +373,34 @@ impl Hub {
         self.peers().iter().map(|peer| peer.connection.running()).sum()
     }
 
-    /// Accepts no more connections and requests, finishes the running requests, and closes all connections when the
-    /// responses have been sent: within 10 s, since a spoke may not read.
+    /// Accepts no more connections, nor requests of spokes that do not serve operations, finishes the running requests, and
+    /// closes all connections when the responses have been sent: within 10 s, since a spoke may not read.
     ///
-    /// The connection of a spoke is closed when its own requests have ended, so that it can go on with another hub. Those of
-    /// spokes that serve operations are closed last: requests of other spokes may need these operations.
+    /// The connection of a spoke is closed when its own requests have ended, so that it can go on with another hub. Spokes
+    /// that serve operations come last: requests of other spokes may need these operations, and their handlers may call
+    /// others through the hub. So the hub accepts requests of such spokes until those of the other spokes have ended, for up
+    /// to 10 s.
     ///
     /// Until the hub ends, a spoke that reconnects to it is refused with the status 503. Such a spoke is back up to 10 s after
     /// the next hub at that address ([`WebSocketConfig::with_backoff`](super::WebSocketConfig::with_backoff)).
     pub async fn stop(&self) {
         self.shared.draining.store(true, Ordering::SeqCst);
-        join_all(self.peers().into_iter().map(|peer| async move {
+        let (serving, others): (Vec<_>, _) = self.peers().into_iter().partition(|peer| peer.connection.is_needed());
+        let drain = |peer: Peer| async move {
             peer.connection.drain(PATIENCE).await;
             if !peer.connection.is_needed() {
                 peer.stop.cancel();
             }
-        }))
-        .await;
+        };
+        let mut first = std::pin::pin!(join_all(others.into_iter().map(drain)));
+        // A request without an end must not keep the hub open for new ones of the spokes that serve.
+        let is_over = tokio::time::timeout(PATIENCE, first.as_mut()).await.is_ok();
+        let rest = async {
+            if !is_over {
+                first.await;
+            }
+        };
+        join(rest, join_all(serving.into_iter().map(drain))).await;
         self.shared.stop.cancel();
         self.shared.running.close();
         if tokio::time::timeout(PATIENCE, self.shared.running.wait()).await.is_err() {
@@ -443,8 +456,8 @@ impl Listening {
         format!("ws://{}/", self.address)
     }
 
-    /// Accepts no more connections and requests, finishes the running requests, and closes all connections when the
-    /// responses have been sent: see [`Hub::stop`].
+    /// Accepts no more connections, nor requests of spokes that do not serve operations, finishes the running requests, and
+    /// closes all connections when the responses have been sent: see [`Hub::stop`].
     pub async fn stop(mut self) {
         self.hub.stop().await;
         let _ = (&mut self.task).await;

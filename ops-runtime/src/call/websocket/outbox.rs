@@ -39,6 +39,8 @@ struct Queue {
     /// Bytes of the queue, and of what is being written.
     bytes: usize,
     open: bool,
+    /// How many connections have ended.
+    ended: u64,
     /// What the peer may hold.
     share: Option<Arc<Share>>,
 }
@@ -47,7 +49,7 @@ impl Outbox {
     /// A queue that is closed until there is a connection.
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
-            queue: Mutex::new(Queue { texts: Vec::new(), bytes: 0, open: false, share: None }),
+            queue: Mutex::new(Queue { texts: Vec::new(), bytes: 0, open: false, ended: 0, share: None }),
             full: AtomicBool::new(false),
             driver: AtomicWaker::new(),
             room: Notify::new(),
@@ -71,7 +73,7 @@ impl Outbox {
         if let Some(share) = queue.share.take() {
             share.give_back(queue.bytes);
         }
-        (queue.open, queue.bytes) = (false, 0);
+        (queue.open, queue.bytes, queue.ended) = (false, 0, queue.ended + 1);
         queue.texts = Vec::new();
         self.full.store(false, Ordering::Release);
         drop(queue);
@@ -88,6 +90,11 @@ impl Outbox {
     }
 
     pub(super) fn send(&self, frame: Frame) -> Result<(), Unsent> {
+        self.send_over(None, frame)
+    }
+
+    /// Queues a frame for a connection, by the number of those before it, or for the one that there is.
+    fn send_over(&self, connection: Option<u64>, frame: Frame) -> Result<(), Unsent> {
         if let (Frame::Event(CallEvent::Responded { .. }), Some(refusal)) = (&frame, self.refuses()) {
             return Err(Unsent::Refused(refusal));
         }
@@ -97,7 +104,7 @@ impl Outbox {
             text.shrink_to_fit();
         }
         let mut queue = self.queue();
-        if !queue.open {
+        if !queue.open || connection.is_some_and(|before| before != queue.ended) {
             return Err(Unsent::Gone(frame));
         }
         if let Some(share) = &queue.share {
@@ -196,17 +203,34 @@ impl Outbox {
 }
 
 /// The link to the connected peer.
-#[derive(Clone)]
-pub(super) struct ToPeer(pub(super) Arc<Outbox>);
+pub(super) struct ToPeer {
+    outbox: Arc<Outbox>,
+    /// The number of connections before the one that it ends with, if it ends with one.
+    connection: Option<u64>,
+}
+
+impl ToPeer {
+    /// A link over whichever connection there is.
+    pub(super) fn lasting(outbox: Arc<Outbox>) -> Self {
+        Self { outbox, connection: None }
+    }
+
+    /// A link over the connection that is begun next. A late response is not sent over another: there, its id may be that
+    /// of another request.
+    pub(super) fn once(outbox: Arc<Outbox>) -> Self {
+        let connection = Some(outbox.queue().ended);
+        Self { outbox, connection }
+    }
+}
 
 impl Link for ToPeer {
     fn send(&self, frame: Frame) -> Result<(), Unsent> {
-        self.0.send(frame)
+        self.outbox.send_over(self.connection, frame)
     }
 
     fn ready(&self) -> Option<BoxFuture<'static, ()>> {
-        self.0.is_full().then(|| {
-            let outbox = self.0.clone();
+        self.outbox.is_full().then(|| {
+            let outbox = self.outbox.clone();
             Box::pin(async move { outbox.has_room().await }) as BoxFuture<'static, ()>
         })
     }

@@ -83,7 +83,7 @@ impl Shared {
 
     pub(super) fn request(&self, operation: &str, entry: &Entry) {
         let (Some(frame), Some(Author { id: caller, .. })) = (field(entry, FRAME), Author::of(entry)) else {
-            tracing::warn!(operation, "a request came that says not whose it is");
+            self.callers.note_fault("a request came that says not whose it is", Some(operation));
             return;
         };
         match decode(frame) {
