@@ -95,7 +95,7 @@ enum Verdict {
     End(Outcome),
     /// It failed, and is retried.
     Retry(Duration),
-    /// It was not run.
+    /// It is given back.
     Pass(Duration),
 }
 
@@ -121,14 +121,22 @@ impl Attempted<'_> {
             None => self.without_parent(&mut tries).await,
         };
         let verdict = match verdict {
-            Some(verdict) => verdict,
+            Some(verdict) => {
+                if let Verdict::Pass(_) = verdict {
+                    tries.pass(false);
+                }
+                verdict
+            }
             None => {
                 let mut meter = Meter::start(&job.operation);
                 let (verdict, outcome) = match Box::pin(self.attempt(attempt)).await {
                     Ran::Killed => (None, "died"),
                     Ran::Lost => (None, "lost"),
                     Ran::Closed => (None, "closed"),
-                    Ran::Passed(after) => (Some(Verdict::Pass(after)), "passed"),
+                    Ran::Passed(after) => {
+                        tries.pass(true);
+                        (Some(Verdict::Pass(after)), "passed")
+                    }
                     Ran::Result(result) => {
                         let is_failed = result.is_err();
                         let verdict = self.judge(&mut tries, result);
@@ -186,7 +194,7 @@ impl Attempted<'_> {
             return Some(pass(tries));
         }
         if self.terms.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
-            return Some(self.overdue(tries));
+            return Some(self.overdue(tries, late(tries)));
         }
         // Only workers that have the operation know its number of attempts, unless the submitter has set it.
         if self.terms.are_known && tries.attempts >= self.terms.retry.attempts.max(1) {
@@ -371,23 +379,26 @@ impl Attempted<'_> {
         let now = self.engine().now();
         self.fail(tries, error.clone());
         if deadline.is_some_and(|deadline| deadline <= now) {
-            return self.overdue(tries);
+            return self.overdue(tries, late(tries));
         }
         if !retry.repeats(&error) {
             return Verdict::End(Outcome::Failed(bounded(error, self.bounds().failed)));
         }
         let wait = jittered(retry.wait_after(tries.attempts));
         let next = now.saturating_add(millis(wait));
-        if tries.attempts >= retry.attempts || deadline.is_some_and(|deadline| deadline <= next) {
+        if tries.attempts >= retry.attempts {
             return self.dead(tries, error);
+        }
+        if deadline.is_some_and(|deadline| deadline <= next) {
+            return self.overdue(tries, error);
         }
         tries.next = Some(next);
         Verdict::Retry(wait)
     }
 
-    fn overdue(&self, tries: &Tries) -> Verdict {
+    fn overdue(&self, tries: &Tries, error: CallError) -> Verdict {
         let (job, now) = (&self.lease.delivery.job, self.engine().now());
-        Verdict::End(overdue(job, now, tries.clone(), late(tries), self.bounds()))
+        Verdict::End(overdue(job, now, tries.clone(), error, self.bounds()))
     }
 
     fn dead(&self, tries: &Tries, error: CallError) -> Verdict {
@@ -398,13 +409,10 @@ impl Attempted<'_> {
     }
 
     /// Writes the outcome of the job, until it is written or no longer matters.
-    async fn write(&self, mut tries: Tries, verdict: Verdict) {
+    async fn write(&self, tries: Tries, verdict: Verdict) {
         let limits = self.engine().limits();
         let until = Instant::now().checked_add(limits.lease.saturating_mul(10).max(Duration::from_secs(60)));
         let job = &self.lease.delivery.job;
-        if let Verdict::Pass(_) = verdict {
-            tries.passes = tries.passes.saturating_add(1);
-        }
         // A job without a failure has one attempt, which the record of tries does not count.
         let is_done = matches!(verdict, Verdict::End(Outcome::Done(_)));
         let attempts = tries.attempts.saturating_add(u32::from(is_done));

@@ -7,8 +7,11 @@
 //!   default), the job is delivered again.
 //! - **Order.** Within a lane, jobs are delivered in the order in which they are due. Lanes take turns.
 //! - **Limits.** Inputs and results of up to 512 KiB each by default: [`InMemory::with_limits`].
-//! - **Clock.** It is monotonic from the creation of the engine, and ignores changes of the system's clock. In a test with
-//!   tokio's paused clock (`start_paused`), it is that clock: delays, retries and leases take no time.
+//! - **Clock.** It is monotonic from the creation of the engine, and ignores changes of the system's clock. On Linux and
+//!   macOS, it stands still while the machine is suspended. So the times of cron schedules, of
+//!   [`SubmitOptions::with_start`](super::SubmitOptions::with_start) and of `with_deadline` are late by that, and wrong by
+//!   whatever the system's clock was wrong by at the creation. In a test with tokio's paused clock (`start_paused`), it is
+//!   that clock: delays, retries and leases take no time.
 
 mod state;
 

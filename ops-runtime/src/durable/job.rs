@@ -348,7 +348,7 @@ pub(super) fn late(tries: &Tries) -> CallError {
     CallError::new(ErrorCode::Timeout, message)
 }
 
-/// The outcome of a job whose deadline passed.
+/// The outcome of a job whose deadline passed, or leaves no time for another attempt.
 ///
 /// A job that a server submitted for one of its callers fails, and is kept for its retention only. A caller may submit
 /// any number of jobs that take too long, and dead letters stay until an operator removes them.

@@ -360,7 +360,7 @@ impl Jobs {
         let mut job = JobRecord::new(id, operation, input);
         if origin.key.is_some() || options.key.is_some() {
             job.nonce = format!("{:016x}", random::unique());
-            job.digest = crate::record::from_str(job.input.get()).map(|input| digest(&input)).unwrap_or_default();
+            job.digest = digest(&job.input);
         }
         job.identity = self.identity.as_deref().map(without_token);
         if let Some(parent) = origin.parent {

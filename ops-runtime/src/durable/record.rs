@@ -176,6 +176,9 @@ pub struct Tries {
     /// How often a worker gave the job back: it lacks the operation, it ended, or the job waited for steps.
     #[serde(default)]
     pub passes: u32,
+    /// How often of these no handler had begun. Earlier versions did not count that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unbegun: u32,
     /// How often in a row a worker gave the job back because the job of which it is a step was unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gone: u32,
@@ -197,6 +200,12 @@ fn is_zero(number: &u32) -> bool {
 const HISTORY: usize = 16;
 
 impl Tries {
+    /// Counts that a worker gives the job back.
+    pub(super) fn pass(&mut self, has_begun: bool) {
+        self.passes = self.passes.saturating_add(1);
+        self.unbegun = self.unbegun.saturating_add(u32::from(!has_begun));
+    }
+
     /// Counts an attempt that failed at a time. Of its error, up to `most` bytes are kept.
     pub(super) fn fail(&mut self, at: u64, error: CallError, most: usize) {
         self.attempts = self.attempts.saturating_add(1);
@@ -406,8 +415,8 @@ impl Ended {
 pub enum Outcome {
     /// The result: the envelope.
     Done(Box<RawValue>),
-    /// An error that is not retried. Also `TIMEOUT` for a job that a server submitted for one of its callers, as
-    /// [`JobRecord::via`] says, and that has used up its time.
+    /// An error that is not retried. Also the last error, such as `TIMEOUT`, of a job that a server submitted for one of
+    /// its callers, as [`JobRecord::via`] says, and that has used up its time.
     Failed(CallError),
     /// It was cancelled.
     Cancelled,

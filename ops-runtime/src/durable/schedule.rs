@@ -7,11 +7,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::pin::pin;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Utc};
 use croner::parser::{CronParser, Seconds};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -20,7 +23,7 @@ use crate::durable::id::JobId;
 use crate::durable::job::time;
 use crate::durable::jobs::{Jobs, Origin};
 use crate::durable::options::{SubmitOptions, When};
-use crate::durable::record::{Ended, JobRecord, Outcome, ScheduleRecord, Stored, Tries};
+use crate::durable::record::{Ended, JobRecord, Outcome, ScheduleRecord, Stored};
 use crate::durable::retry::LONGEST;
 use crate::model::clock::millis;
 use crate::run::payload::to_text;
@@ -62,8 +65,8 @@ enum Kind {
 }
 
 impl Schedule {
-    /// A schedule of the times that match a cron pattern, in UTC: minute, hour, day of the month, month, day of the
-    /// week; optionally with a field for seconds before them.
+    /// A schedule of the times that match a cron pattern, in UTC by the engine's clock: minute, hour, day of the month,
+    /// month, day of the week; optionally with a field for seconds before them.
     ///
     /// # Errors
     /// A `VALIDATION_ERROR` if the pattern is invalid.
@@ -341,21 +344,23 @@ impl Jobs {
         }
     }
 
-    /// Cancels the next job of a schedule, and the due ones that no worker has.
+    /// Cancels the next jobs of a schedule, and the due ones that no worker has begun.
     async fn close_jobs(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         self.close_next(schedule).await?;
         self.close_passed(schedule).await
     }
 
-    /// Cancels the next job of a schedule.
+    /// Cancels the next job of a schedule, and the one after it: a worker whose clock is a little ahead may have submitted
+    /// that.
     async fn close_next(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
-        match schedule.next(self.engine().now()) {
-            Some(next) => self.close_job(&schedule.job_at(next)).await,
-            None => Ok(()),
+        let next = schedule.next(self.engine().now());
+        for at in std::iter::successors(next, |at| schedule.next(*at)).take(2) {
+            self.close_job(&schedule.job_at(at)).await?;
         }
+        Ok(())
     }
 
-    /// Cancels the due jobs of a schedule that no worker has. Those that cannot be read are left: they would not be
+    /// Cancels the due jobs of a schedule that no worker has begun. Those that cannot be read are left: they would not be
     /// readable in another call either, and the schedule could never be removed.
     async fn close_passed(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
         for at in schedule.passed(self.engine().now(), PASSED) {
@@ -369,7 +374,7 @@ impl Jobs {
             };
             // As it is stored: a retried one is another run than that of the schedule.
             if let Some(Stored::Open { job, tries }) = stored
-                && tries == Tries::default()
+                && (tries.attempts, tries.passes) == (0, tries.unbegun)
                 && !self.engine().is_running(&id).await?
                 // A busy worker may respond late.
                 && !self.engine().is_running(&id).await?
@@ -388,39 +393,71 @@ impl Jobs {
 }
 
 /// Submits the next job of each schedule, in an endless loop.
+///
+/// Each queue has turns of its own: one that takes no jobs, such as one without a leader, holds up no other.
 pub(super) async fn submit_due(jobs: Jobs) {
-    // The last job of each schedule that is known to be submitted.
-    let mut submitted: HashMap<String, JobId> = HashMap::new();
+    // By queue: the last job of each schedule that is known to be submitted.
+    let mut submitted: HashMap<String, HashMap<String, JobId>> = HashMap::new();
+    // The queues whose turn has not ended, and true if the next one is due.
+    let mut busy: HashMap<String, bool> = HashMap::new();
+    let mut turns = FuturesUnordered::new();
+    // The queue that is due, if not all are.
+    let mut only: Option<String> = None;
     loop {
         let now = jobs.engine().now();
-        let mut wake = now.saturating_add(LOOK);
         let schedules = jobs.engine().schedules().await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the schedules could not be read");
             Vec::new()
         });
-        submitted.retain(|name, _| schedules.iter().any(|schedule| schedule.name == *name));
-        if let Some(next) = submit_all(&jobs, schedules, &mut submitted, now).await {
-            wake = wake.min(next);
+        let next = schedules.iter().filter_map(|schedule| schedule.next(now)).min();
+        let mut queues: HashMap<String, Vec<ScheduleRecord>> = HashMap::new();
+        for schedule in schedules {
+            queues.entry(schedule.job.id.queue().to_owned()).or_default().push(schedule);
         }
+        submitted.retain(|queue, _| queues.contains_key(queue));
+        for (queue, schedules) in queues {
+            // If the end of one turn made the others due, two queues would do so to each other for ever.
+            if only.as_ref().is_some_and(|only| *only != queue) {
+                continue;
+            }
+            if let Some(is_due) = busy.get_mut(&queue) {
+                *is_due = true;
+                continue;
+            }
+            busy.insert(queue.clone(), false);
+            let (jobs, mut known) = (&jobs, submitted.remove(&queue).unwrap_or_default());
+            turns.push(async move {
+                submit_all(jobs, schedules, &mut known, now).await;
+                (queue, known)
+            });
+        }
+        let wake = next.unwrap_or(u64::MAX).min(now.saturating_add(LOOK));
         let wait = Duration::from_millis(wake.saturating_sub(jobs.engine().now()).max(10));
-        tokio::time::sleep(wait).await;
+        let mut wait = pin!(tokio::time::sleep(wait));
+        only = loop {
+            tokio::select! {
+                biased;
+                () = &mut wait => break None,
+                Some((queue, known)) = turns.next() => {
+                    submitted.insert(queue.clone(), known);
+                    if busy.remove(&queue) == Some(true) {
+                        break Some(queue);
+                    }
+                }
+            }
+        };
     }
 }
 
-/// Submits the next job of each of these schedules, unless it is known to be submitted. Returns when the first is due.
+/// Submits the next job of each of these schedules, unless it is known to be submitted.
 ///
 /// A schedule may have been removed or replaced meanwhile by a process that found no job of it to cancel. So the
 /// schedules are read once more, and the jobs of removed ones are cancelled here.
-async fn submit_all(
-    jobs: &Jobs,
-    schedules: Vec<ScheduleRecord>,
-    submitted: &mut HashMap<String, JobId>,
-    now: u64,
-) -> Option<u64> {
-    let (mut first, mut new) = (None, Vec::new());
+async fn submit_all(jobs: &Jobs, schedules: Vec<ScheduleRecord>, submitted: &mut HashMap<String, JobId>, now: u64) {
+    submitted.retain(|name, _| schedules.iter().any(|schedule| schedule.name == *name));
+    let mut new = Vec::new();
     for schedule in schedules {
         let Some(next) = schedule.next(now) else { continue };
-        first = Some(first.map_or(next, |first: u64| first.min(next)));
         let job = schedule.job_at(next);
         if submitted.get(&schedule.name) == Some(&job.id) {
             continue;
@@ -436,7 +473,6 @@ async fn submit_all(
     if let Err(error) = close_gone(jobs, new).await {
         tracing::warn!(%error, "jobs of schedules that may be gone were not cancelled");
     }
-    first
 }
 
 /// Cancels the jobs at these times of removed schedules: those that two reads do not find.

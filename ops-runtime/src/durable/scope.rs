@@ -1,6 +1,8 @@
 //! State shared by a running job and its worker.
 
 use std::collections::HashMap;
+#[cfg(feature = "mcp-server")]
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -111,6 +113,9 @@ pub(crate) struct Scope {
     steps: Mutex<Vec<JobId>>,
     /// The names of steps that this attempt has used.
     names: Mutex<HashMap<(Step, String), Use>>,
+    /// The numbers of the task's questions that this attempt has asked.
+    #[cfg(feature = "mcp-server")]
+    questions: Mutex<HashSet<usize>>,
     /// Cancelled when the job is given back, to go on when its steps have ended.
     pub(super) suspended: CancellationToken,
 }
@@ -118,7 +123,17 @@ pub(crate) struct Scope {
 impl Scope {
     pub(super) fn new(jobs: Jobs, lease: Arc<Lease>, deadline: Option<u64>, gate: Arc<Gate>) -> Self {
         let (steps, names) = (Mutex::default(), Mutex::default());
-        Self { jobs, lease, deadline, gate, steps, names, suspended: CancellationToken::new() }
+        Self {
+            jobs,
+            lease,
+            deadline,
+            gate,
+            steps,
+            names,
+            #[cfg(feature = "mcp-server")]
+            questions: Mutex::default(),
+            suspended: CancellationToken::new(),
+        }
     }
 
     pub(crate) fn job(&self) -> &JobRecord {
@@ -128,6 +143,18 @@ impl Scope {
     /// True if an earlier attempt may have begun steps.
     pub(super) fn is_repeated(&self) -> bool {
         self.lease.delivery.deliveries > 1 || self.job().retried
+    }
+
+    /// Takes a question of the task for this attempt. Returns `false` if it was taken before.
+    #[cfg(feature = "mcp-server")]
+    pub(crate) fn take_question(&self, number: usize) -> bool {
+        lock(&self.questions).insert(number)
+    }
+
+    /// A question that was taken has no answer, and can be taken again.
+    #[cfg(feature = "mcp-server")]
+    pub(crate) fn leave_question(&self, number: usize) {
+        lock(&self.questions).remove(&number);
     }
 
     /// Assigns a step's name to a call, for the rest of the attempt, even if the step fails.

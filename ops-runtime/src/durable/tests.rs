@@ -1,4 +1,4 @@
-//! The trace of a job.
+//! The trace of a job, and the input of a key.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::{Jobs, RetryPolicy, SubmitOptions, Worker};
+use super::{JobError, Jobs, RetryPolicy, SubmitOptions, Worker};
 use crate::adapter::{Handler, Registration};
 use crate::{Call, CallError, Context, Operation, OperationSpec, Registry};
 
@@ -80,6 +80,33 @@ fn the_trace_of_a_submit_goes_on_in_the_job() {
     assert_eq!(sent.get("parent_id"), None);
     // What the handler calls goes on from the span of the job.
     assert_eq!(seen["traceparent"], format!("00-{}-{}-01", run["trace_id"], run["span_id"]));
+}
+
+static PAY: OperationSpec = OperationSpec::mutation("test.pay");
+
+struct Pay;
+
+impl Operation for Pay {
+    type Input = BTreeMap<String, u128>;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &PAY;
+}
+
+impl Call for Pay {}
+
+#[tokio::test]
+async fn another_number_of_many_digits_is_another_input() {
+    let jobs = Jobs::in_memory();
+    let pay = async |id: u128| {
+        let input = BTreeMap::from([("id".to_owned(), id)]);
+        jobs.submit::<Pay>(input, SubmitOptions::new().with_key("k")).await
+    };
+    let first = pay((1 << 64) + 1).await.unwrap();
+    assert!(first.is_new());
+    let error = pay((1 << 64) + 2).await.unwrap_err();
+    assert_eq!(JobError::of(&error), Some(JobError::Conflict { job: first.id().clone() }));
+    let again = pay((1 << 64) + 1).await.unwrap();
+    assert_eq!((again.id(), again.is_new()), (first.id(), false));
 }
 
 static STEP: OperationSpec = OperationSpec::query("test.step");

@@ -86,6 +86,15 @@ impl McpConfig {
         file::read(text, &look_up)
     }
 
+    /// The value of the text of a file, for those who have to tell what the file is.
+    ///
+    /// # Errors
+    /// If it is not JSON, with the comments and commas that editors allow.
+    #[doc(hidden)]
+    pub fn members(text: &str) -> Result<Value, CallError> {
+        file::parse(text)
+    }
+
     /// Adds a server, or replaces the one with this name.
     #[must_use]
     pub fn with_server(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {

@@ -14,7 +14,7 @@ use ops_runtime::registry::Progress;
 use serde_json::json;
 
 use crate::harness::{attempts, eventually};
-use crate::operations::{Gate, GateInput, Probe, Work, named, registry};
+use crate::operations::{Gate, GateInput, Probe, Render, RenderInput, Work, named, registry};
 
 #[derive(Clone, Default)]
 struct Faulty {
@@ -27,6 +27,8 @@ struct Faulty {
     is_slow: bool,
     /// Stored jobs are those of a later version, which this one cannot read.
     is_unreadable: Arc<AtomicBool>,
+    /// The queue `slow` has no leader: submits to it fail after half a minute.
+    has_no_leader: Arc<AtomicBool>,
 }
 
 fn away<'a, T: Send + 'a>() -> EngineResult<'a, T> {
@@ -97,8 +99,17 @@ impl Engine for Faulty {
         self.engine.read(id)
     }
 
+    fn submit<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, Option<Stored>> {
+        if job.id.queue() != "slow" || !self.has_no_leader.load(Ordering::SeqCst) {
+            return self.engine.submit(job);
+        }
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            away().await
+        })
+    }
+
     pass_on! { 'a:
-        submit(job: &'a JobRecord) -> Option<Stored>;
         wait(id: &'a JobId, at_most: Duration) -> Option<Stored>;
         pull(queue: &'a str, most: usize, at_most: Duration) -> Vec<Delivery>;
         extend(delivery: &'a Delivery) -> bool;
@@ -163,6 +174,34 @@ pub(crate) fn a_schedule_is_replaced_while_it_is_removed() {
         assert!(removed.await.unwrap().unwrap());
         assert!(here.schedules().await.unwrap().is_empty());
         assert_eq!(here.stats("jobs").await.unwrap().open, 0);
+    });
+}
+
+/// The schedules of a queue without a leader make no schedule of another queue lose a time.
+pub(crate) fn a_queue_that_takes_no_jobs_holds_up_no_other() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (engine, probe) = (Faulty::default(), Arc::<Probe>::default());
+        let jobs = Jobs::new(engine.clone()).with_queue("slow.*", "slow");
+        let each_second = || Schedule::every(Duration::from_secs(1));
+        for name in ["a", "c"] {
+            let input = RenderInput { name: name.into() };
+            jobs.schedule::<Render>(name, each_second(), input, SubmitOptions::new()).await.unwrap();
+        }
+        jobs.schedule::<Work>("b", each_second(), named("b"), SubmitOptions::new()).await.unwrap();
+        engine.has_no_leader.store(true, Ordering::SeqCst);
+        let worker = Worker::new(jobs, registry(&probe)).start();
+        tokio::time::sleep(Duration::from_millis(100_500)).await;
+        let ran = probe.starts("b");
+        assert!((98..=101).contains(&ran), "{ran}");
+        // It has a leader again: once the submit that waits is over, no time is lost.
+        engine.has_no_leader.store(false, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(61)).await;
+        let before = ["a", "c"].map(|name| probe.starts(name));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let after = ["a", "c"].map(|name| probe.starts(name));
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [10, 10]);
+        worker.stop().await;
     });
 }
 

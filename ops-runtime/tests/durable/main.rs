@@ -70,8 +70,8 @@ macro_rules! conformance {
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
                     a_slow_job_keeps_its_lease, a_blocking_job_keeps_its_lease,
                     work_on_blocking_threads_keeps_its_lease;
-                schedules: each_time_once, replaced_and_removed, missed_and_removed, retried_and_removed,
-                    set_by_many_at_once, one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
+                schedules: each_time_once, replaced_and_removed, missed_and_removed, given_back_and_removed,
+                    retried_and_removed, set_by_many_at_once, one_time_is_cancelled, by_cron, of_others, what_cannot_be_scheduled;
             );
     };
     (@cases $trials:expr, $name:literal, $harness:ty; $($module:ident: $($case:ident),+;)+) => {$($(
@@ -116,6 +116,10 @@ fn main() {
     }));
     trials.push(Trial::test("faulty::a_schedule_is_replaced_while_it_is_removed", || {
         faulty::a_schedule_is_replaced_while_it_is_removed();
+        Ok(())
+    }));
+    trials.push(Trial::test("faulty::a_queue_that_takes_no_jobs_holds_up_no_other", || {
+        faulty::a_queue_that_takes_no_jobs_holds_up_no_other();
         Ok(())
     }));
     trials.push(Trial::test("faulty::a_schedule_with_an_unreadable_job_is_removed", || {

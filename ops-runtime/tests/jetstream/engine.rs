@@ -330,6 +330,7 @@ fn what_is_released_comes_to_others() {
         // None counts as one whose worker died.
         for Delivery { deliveries, tries, .. } in &deliveries {
             assert_eq!(*deliveries, 1 + u64::from(tries.passes));
+            assert_eq!(tries.unbegun, tries.passes);
         }
         assert_eq!(other.stats("jobs").await.unwrap().open, 3);
     });

@@ -1,7 +1,7 @@
 //! Handlers that ask the client that called them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ops_runtime::access::Identity;
@@ -63,6 +63,57 @@ async fn answers_come_with_another_call() {
     let done = client.request("tools/call", call("demo_ask", answer)).await["result"].clone();
     assert_eq!(done["structuredContent"], json!(["Ann", "Bob"]), "{done}");
     assert_eq!(runs.load(Ordering::Relaxed), 3);
+}
+
+/// The user says yes to what was shown, and to nothing else: neither to another question under the same key, nor to the same
+/// one when it comes again, nor to one whose text is another when the handler runs again.
+#[tokio::test]
+async fn an_answer_counts_for_its_own_question() {
+    let texts = Arc::new(Mutex::new(vec!["delete a", "delete b", "delete b"]));
+    let own = texts.clone();
+    let handler = Handler::dynamic(move |_, context: Context| {
+        let texts = own.lock().unwrap().clone();
+        async move {
+            let peer = McpPeer::of(&context).unwrap();
+            let mut answers = Vec::new();
+            for text in texts {
+                let schema = json!({ "type": "object", "properties": {} });
+                let params = json!({ "message": text, "requestedSchema": schema });
+                let answer = peer.ask("sure", "elicitation/create", params).await?;
+                answers.push(json!([text, answer["content"]["name"]]));
+            }
+            Ok(json!(answers))
+        }
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Mutation, "demo", "delete").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    let mut client = Client::connect(McpServer::new(registry), REVISIONS[1]).await;
+    let ask = async |client: &mut Client, more: Value, answer: &str| {
+        let asked = client.request("tools/call", call("demo_delete", more)).await["result"].clone();
+        let requests = asked["inputRequests"].as_object().unwrap_or_else(|| panic!("{asked}"));
+        assert_eq!(requests.len(), 1, "{asked}");
+        let (key, request) = requests.iter().next().unwrap();
+        let answers = json!({ key: accept(answer) });
+        let more = json!({ "requestState": asked["requestState"], "inputResponses": answers });
+        (key.clone(), request["params"]["message"].as_str().unwrap().to_owned(), more)
+    };
+    let mut more = json!({});
+    for (key, text, answer) in [("sure", "delete a", "1"), ("sure#2", "delete b", "2"), ("sure#3", "delete b", "3")] {
+        let asked = ask(&mut client, more, answer).await;
+        assert_eq!((asked.0.as_str(), asked.1.as_str()), (key, text));
+        more = asked.2;
+    }
+    let done = client.request("tools/call", call("demo_delete", more)).await["result"].clone();
+    let expected = json!([["delete a", "1"], ["delete b", "2"], ["delete b", "3"]]);
+    assert_eq!(done["structuredContent"], expected, "{done}");
+
+    let (_, _, more) = ask(&mut client, json!({}), "yes").await;
+    *texts.lock().unwrap() = vec!["delete everything"];
+    let (key, text, more) = ask(&mut client, more, "no").await;
+    assert_eq!((key.as_str(), text.as_str()), ("sure#2", "delete everything"));
+    let done = client.request("tools/call", call("demo_delete", more)).await["result"].clone();
+    assert_eq!(done["structuredContent"], json!([["delete everything", "no"]]), "{done}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::mcp::{self, McpServer, McpServerOptions};
-use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{CallError, Context, Registry, ResponseEnvelope, operation};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
@@ -279,5 +279,29 @@ async fn a_handler_reads_the_metadata_of_the_request() {
         let params = json!({ "name": "meta_get", "arguments": {}, "_meta": meta });
         let answer = client.request("tools/call", params).await;
         assert_eq!(answer["result"]["structuredContent"], json!({ "traceparent": "00-1-2-01" }), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_a_tool_makes_is_no_call_of_its_client() {
+    let registry = Registry::new();
+    let input = Schema::text(r#"{"type":"object","required":["secretAccount"]}"#);
+    let post = OperationSpec::mutation("ledger.post").with_input(input);
+    registry.register(Registration::new(post, Handler::dynamic(|input, _| async move { Ok(input) }))).unwrap();
+    let buy = Handler::dynamic(|_, context| async move {
+        let posted = context.env().call("ledger.post", json!({})).await?;
+        Ok(posted.data)
+    });
+    registry.register(Registration::new(OperationSpec::mutation("shop.buy"), buy)).unwrap();
+    for revision in REVISIONS {
+        let mut client = Client::connect(McpServer::new(registry.clone()), revision).await;
+        let result = client.call("shop_buy", json!({ "pet": "Rex" })).await;
+        assert_eq!(result["isError"], true, "{revision}: {result}");
+        let told = "the operation failed; the server's log says more of request ";
+        assert!(result["content"][0]["text"].as_str().unwrap().contains(told), "{revision}: {result}");
+        assert!(!result.to_string().contains("secretAccount"), "{revision}: {result}");
+        // Its own input is its client's.
+        let result = client.call("ledger_post", json!({})).await;
+        assert!(result["content"][0]["text"].as_str().unwrap().contains("VALIDATION_ERROR"), "{revision}: {result}");
     }
 }

@@ -22,6 +22,7 @@ use tower_service::Service;
 
 use crate::client::{PATIENCE, REVISIONS};
 use crate::fixture::{echo, registry, server};
+use crate::log::Log;
 use crate::streams::{endless, soon};
 
 /// Users by their tokens.
@@ -289,6 +290,37 @@ async fn pages_of_other_hosts_are_refused() {
     let service = authenticated(server());
     for (host, expected) in [("localhost", StatusCode::UNAUTHORIZED), ("evil.example", StatusCode::FORBIDDEN)] {
         assert_eq!(status(&service, host, None).await, expected, "{host}");
+    }
+}
+
+/// A foreign name that was made to stand for the server's address has pages whose origin is the host, too.
+#[tokio::test]
+async fn a_server_of_any_host_has_no_pages_and_says_so() {
+    let (log, _guard) = Log::start();
+    let service = server().into_service().with_any_host();
+    let ask = || Ask::new(&service, REVISIONS[1]).with("host", "any.example").with("origin", "https://any.example");
+    for ask in [ask(), ask().with("sec-fetch-site", "same-origin")] {
+        let refused = ask.send("tools/list", json!({})).await;
+        let told = "the server is not reached by that name, or from that page";
+        assert_eq!((refused.status, refused.text.as_str()), (StatusCode::FORBIDDEN, told));
+    }
+    let warning = " message=a request of a page is refused: allow its origin (`with_origins`) or its host \
+                   (`with_hosts`)";
+    assert_eq!(log.with("is refused"), [warning, warning]);
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_name_the_server_is_told_to() {
+    let service = server().into_service();
+    for (hosts, told) in [
+        (0, "the request does not name the server: send the header `Host` with the server's name"),
+        (2, "the header `Host` came twice, or is not ASCII: send it once, with the server's name"),
+    ] {
+        let request = (0..hosts).fold(Request::post("/mcp"), |request, _| request.header("host", "localhost"));
+        let answer = service.clone().call(request.body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+        let text = axum::body::to_bytes(Body::new(answer.into_body()), 1000).await.unwrap();
+        assert_eq!(text, told);
     }
 }
 

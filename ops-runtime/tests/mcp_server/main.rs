@@ -9,6 +9,8 @@ mod document;
 mod fixture;
 mod http;
 mod limits;
+#[path = "../call/log.rs"]
+mod log;
 mod opening;
 mod same;
 #[cfg(feature = "jetstream")]

@@ -12,6 +12,9 @@ use crate::durable::id::JobId;
 use crate::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::registry::{Progress, ProgressSink, ProgressStream};
 
+/// How many jobs are looked at for a page of a list: all others wait meanwhile.
+const LOOKED_AT: usize = 10_000;
+
 /// Everything that the engine stores.
 #[derive(Default)]
 pub(super) struct State {
@@ -327,12 +330,14 @@ impl State {
 
     /// Removes a job that has ended in such a way.
     fn remove(&mut self, id: &JobId, is_such: fn(&Ended) -> bool) -> bool {
-        let is_removed = matches!(self.jobs.get(id), Some(Kept::Ended(ended)) if is_such(ended));
-        if is_removed {
-            self.queue(id.queue()).dead.remove(id);
-            self.jobs.remove(id);
+        let Some(Kept::Ended(ended)) = self.jobs.get(id) else { return false };
+        if !is_such(ended) {
+            return false;
         }
-        is_removed
+        self.ends.remove(&(ended.at.saturating_add(ended.retention), Forgotten::Job(id.clone())));
+        self.queue(id.queue()).dead.remove(id);
+        self.jobs.remove(id);
+        true
     }
 
     pub(super) fn stats(&self, queue: &str, now: u64) -> QueueStats {
@@ -359,7 +364,7 @@ impl State {
         queues.into_iter().map(str::to_owned).collect()
     }
 
-    /// Jobs of a queue in the order of their ids, those after an id.
+    /// Jobs of a queue in the order of their ids, those after an id. A page may have few of them, or none, and a next page.
     pub(super) fn list(&self, queue: &str, what: Listed, after: Option<&str>, most: usize, now: u64) -> JobPage {
         let is_listed = |kept: &Kept| match kept {
             Kept::Open(open) => what == if open.is_due(now) { Listed::Due } else { Listed::Delayed },
@@ -368,10 +373,17 @@ impl State {
         let first = format!("{queue}.");
         let from = after.map_or(Included(&*first), Excluded);
         let all = self.jobs.range::<str, _>((from, Unbounded)).take_while(|(id, _)| id.queue() == queue);
-        let listed = all.filter(|(_, kept)| is_listed(kept));
-        let jobs: Vec<_> = listed.take(most).filter_map(|(id, _)| Some((id.clone(), self.read(id)?))).collect();
-        let next = jobs.last().filter(|_| jobs.len() == most).map(|(id, _)| id.to_string());
-        JobPage::new(jobs, next)
+        let (mut jobs, mut looked_at) = (Vec::new(), 0);
+        for (id, kept) in all {
+            looked_at += 1;
+            if is_listed(kept) {
+                jobs.extend(self.read(id).map(|stored| (id.clone(), stored)));
+            }
+            if jobs.len() >= most || looked_at >= LOOKED_AT {
+                return JobPage::new(jobs, Some(id.to_string()));
+            }
+        }
+        JobPage::new(jobs, None)
     }
 }
 
@@ -385,3 +397,6 @@ impl Queue {
         Some(id)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -404,7 +404,7 @@ async fn keep(core: Arc<Core>, shared: Arc<Shared>) {
 async fn give_back(core: &Core, jobs: impl IntoIterator<Item = Box<Admitted>>) -> Result<(), CallError> {
     let given = jobs.into_iter().filter_map(|admitted| admitted.claim(core)).map(|delivery| async move {
         let mut tries = delivery.tries.clone();
-        tries.passes = tries.passes.saturating_add(1);
+        tries.pass(false);
         core.give_back(&delivery, &tries, Duration::ZERO).await
     });
     join_all(given).await.into_iter().collect()

@@ -131,6 +131,8 @@ pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
         #[serde(default)]
         passes: u32,
         #[serde(default)]
+        unbegun: u32,
+        #[serde(default)]
         gone: u32,
         #[serde(default)]
         next: Option<u64>,
@@ -141,6 +143,7 @@ pub(super) fn read_tries(json: &[u8], subject: &str) -> Tries {
         Err(error) => error,
     };
     tracing::warn!(%error, subject, "what the tries of a job came to can't be read, and is left out");
-    let Ok(Counted { attempts, passes, gone, next }) = serde_json::from_slice(json) else { return Tries::default() };
-    Tries { attempts, passes, gone, next, ..Tries::default() }
+    let Ok(counted) = serde_json::from_slice(json) else { return Tries::default() };
+    let Counted { attempts, passes, unbegun, gone, next } = counted;
+    Tries { attempts, passes, unbegun, gone, next, ..Tries::default() }
 }

@@ -33,6 +33,15 @@ fn records_are_read_back() {
 }
 
 #[test]
+fn tries_of_an_earlier_version_have_no_unbegun_passes() {
+    let tries = Tries { passes: 2, ..Tries::default() };
+    let text = r#"{"attempts":0,"passes":2}"#;
+    assert_eq!(serde_json::to_string(&tries).unwrap(), text);
+    let read: Tries = serde_json::from_str(text).unwrap();
+    assert_eq!((read.unbegun, read), (0, tries));
+}
+
+#[test]
 fn failed_jobs_are_kept_whole() {
     let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
     let mut job = JobRecord::new(id, "shop.buy", RawValue::from_string(r#"{"n":1}"#.to_owned()).unwrap());

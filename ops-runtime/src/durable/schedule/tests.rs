@@ -23,6 +23,25 @@ async fn a_schedule_that_goes_while_its_job_is_submitted() {
     assert_eq!(jobs.stats("jobs").await.unwrap().open, 3);
 }
 
+/// A worker whose clock is a little ahead has submitted the time after next.
+#[tokio::test]
+async fn a_worker_whose_clock_is_ahead() {
+    let jobs = Jobs::in_memory();
+    let set = async |hours: u64| {
+        let every = Schedule::every(Duration::from_secs(hours * 3_600));
+        jobs.schedule_by_id("a", every, "test.any", Value::Null, SubmitOptions::new()).await.unwrap();
+        let schedule = jobs.schedules().await.unwrap().remove(0);
+        let next = schedule.next(jobs.engine().now()).unwrap();
+        submit_all(&jobs, vec![schedule], &mut HashMap::new(), next).await;
+        assert_eq!(jobs.stats("jobs").await.unwrap().open, 2, "{hours}");
+    };
+    set(1).await;
+    // It is replaced, and then removed.
+    set(2).await;
+    assert!(jobs.unschedule("a").await.unwrap());
+    assert_eq!(jobs.stats("jobs").await.unwrap().open, 0);
+}
+
 #[test]
 fn next_times() {
     // 2026-01-01T00:00:00Z, a Thursday.

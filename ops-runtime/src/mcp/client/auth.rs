@@ -387,7 +387,7 @@ async fn restore(
 
 fn failed(error: &AuthError) -> CallError {
     // It may contain the server's whole response.
-    let why = readable(CallError::from_error(error).message(), 2000);
+    let why = readable(CallError::of_error(error).message(), 2000);
     CallError::execution(format!("authorization failed: {why}"))
 }
 

@@ -354,7 +354,7 @@ pub(super) fn transport_failure(server: &str, error: &(dyn std::error::Error + S
         let message = format!("the MCP server `{server}`: {}", failure.message());
         return CallError::new(failure.code().clone(), message).with_details(failure.details().clone());
     }
-    CallError::execution(format!("the MCP server `{server}`: {}", CallError::from_error(error).message()))
+    CallError::execution(format!("the MCP server `{server}`: {}", CallError::words_of(error)))
 }
 
 /// A request that waits for its response. If it is dropped before that, the server is notified.

@@ -212,6 +212,6 @@ fn protocol_failure(interceptor: &Interceptor, error: &ClientInitializeError) ->
             CallError::execution(reason.unwrap_or_else(|| format!("no {what} came")))
         }
         ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),
-        error => CallError::from_error(error),
+        error => CallError::of_error(error),
     }
 }

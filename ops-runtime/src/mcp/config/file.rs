@@ -33,9 +33,14 @@ const EDITORS: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
 };
 
+/// The value of a text, as editors write it.
+pub(super) fn parse(text: &str) -> Result<Value, CallError> {
+    jsonc_parser::parse_to_serde_value(text.trim_start_matches('\u{feff}'), &EDITORS)
+        .map_err(|error| invalid(format!("the configuration is not JSON: {error}")))
+}
+
 pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallError> {
-    let value: Value = jsonc_parser::parse_to_serde_value(text.trim_start_matches('\u{feff}'), &EDITORS)
-        .map_err(|error| invalid(format!("the configuration is not JSON: {error}")))?;
+    let value = parse(text)?;
     let servers = ["mcpServers", "servers"].iter().find_map(|key| value.get(key));
     let Some(Value::Object(servers)) = servers else {
         return Err(invalid("the configuration has no object `mcpServers` or `servers`"));

@@ -11,8 +11,7 @@ use futures_util::future::{Either, FutureExt, select};
 use futures_util::poll;
 use futures_util::stream::StreamExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, InputResponses, ProgressNotificationParam,
-    ProgressToken,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
@@ -20,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::options::McpServerOptions;
-use super::peer::RequestPeer;
+use super::peer::{RequestPeer, Rounds};
 use super::result::{self, Items};
 use super::shared::Shared;
 use super::tool::{Served, StructuredContent};
@@ -118,7 +117,7 @@ impl<'a> Call<'a> {
         let repeated = params.request_state.is_some() || params.input_responses.is_some();
         let structure = StructuredContent::of(context.protocol_version().as_ref());
         let about = if structure == StructuredContent::Any { about(&caller, &params) } else { Vec::new() };
-        let answers = if repeated { server.states.answers(&mut params, &about)? } else { InputResponses::new() };
+        let known = if repeated { server.states.rounds(&mut params, &about)? } else { Rounds::default() };
         let (options, token) = (&server.options, context.meta.get_progress_token());
         let mut call_options = call_options(options, &context);
         // The items of a subscription are its progress.
@@ -127,7 +126,7 @@ impl<'a> Call<'a> {
             call_options.progress = Some(sink);
             reports
         });
-        let peer = RequestPeer::new(context, answers, options.ask_timeout);
+        let peer = RequestPeer::new(context, known, options.ask_timeout);
         call_options = call_options.with_extension(peer.shown());
         call_options.extensions.insert_own(Exact);
         #[cfg(feature = "gateway")]
@@ -308,7 +307,7 @@ fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>
     CallOptions {
         deadline: options.timeout.and_then(deadline_after),
         // Cancelled by the client's notification, and by the end of its connection.
-        cancel: Some(CancelToken(context.ct.clone())),
+        cancel: Some(CancelToken::of(context.ct.clone())),
         metadata: metadata(context).collect::<Map<_, _>>(),
         ..CallOptions::default()
     }

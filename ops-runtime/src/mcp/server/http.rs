@@ -136,7 +136,7 @@ impl McpService {
     /// Sets a token that ends all sessions and streams, for a shutdown that does not wait for clients.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
-        self.inner.config.cancellation_token = cancel.0;
+        self.inner.config.cancellation_token = cancel.own;
         self
     }
 
@@ -154,8 +154,8 @@ impl McpService {
         B::Error: fmt::Display,
     {
         let (parts, body) = request.into_parts();
-        if let Err(status) = self.let_in(&parts) {
-            return plain(status, "the server is not reached by that name, or from that page");
+        if let Err((status, detail)) = self.door.check(&parts.uri, &parts.headers) {
+            return plain(status, detail);
         }
         let page = Asking::of(&self.door, &parts.headers);
         let mut response = match page.as_ref().and_then(|page| page.preflight(&parts.method, &parts.headers)) {
@@ -166,15 +166,6 @@ impl McpService {
             page.let_read(response.headers_mut());
         }
         response
-    }
-
-    /// Checks the host of a request, and the page that sends it; the error is the status to refuse it with.
-    fn let_in(&self, parts: &Parts) -> Result<(), StatusCode> {
-        self.door.check(&parts.uri, &parts.headers)?;
-        // A server that does not know its names does not know its pages, either.
-        let is_unknown =
-            || parts.headers.contains_key(header::ORIGIN) && Asking::of(&self.door, &parts.headers).is_none();
-        if self.door.has_any_host() && is_unknown() { Err(StatusCode::FORBIDDEN) } else { Ok(()) }
     }
 
     async fn authenticated<B>(self, parts: Parts, body: B) -> Response<McpBody>

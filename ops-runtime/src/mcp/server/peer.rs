@@ -2,10 +2,10 @@
 //!
 //! Before 2026-07-28 a question is a request of the server to the client. Since then servers send no requests: the call
 //! ends with the questions, and the client repeats it with the answers. So the handler is dropped where it asks, and
-//! runs again from its start with the answers available. Answers of earlier rounds are in the request's state, which
-//! the client echoes; it is signed, for one caller, tool and arguments.
+//! runs again from its start with the answers available. What was asked and answered in earlier rounds is in the request's
+//! state, which the client echoes; it is signed, for one caller, tool and arguments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -19,12 +19,14 @@ use rmcp::model::{
     InputResponses, RequestStateCodec, SealOptions, ServerRequest,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::question::{capability, declared, declares, input_request, is_answer, send, unsupported};
 #[cfg(feature = "durable")]
 use super::tasks::JobPeer;
 use super::tool::StructuredContent;
+use crate::model::hex::hex;
 use crate::model::lock::lock;
 use crate::model::random;
 use crate::{CallError, Context};
@@ -35,7 +37,7 @@ const STATE_TTL: Duration = Duration::from_secs(3_600);
 /// The client that called a tool, which a handler can ask while the call lasts.
 ///
 /// A client of 2026-07-28 answers by calling the tool again, and the handler repeats everything that it did before it
-/// asked: so ask first. An answer is found by its key.
+/// asked: so ask first. An answer is found by its key, method and parameters.
 ///
 /// ```
 /// use ops_runtime::mcp::McpPeer;
@@ -112,7 +114,7 @@ impl McpPeer {
     #[cfg(all(feature = "gateway", feature = "program"))]
     pub(crate) fn answers(&self) -> impl Iterator<Item = (&str, &Value)> {
         let answers = match &self.0 {
-            Way::Request(peer) => Some(&peer.0.answers),
+            Way::Request(peer) => Some(&peer.0.known.answers),
             Way::Program(_) => None,
             #[cfg(feature = "durable")]
             Way::Task(_) => None,
@@ -121,7 +123,10 @@ impl McpPeer {
     }
 
     /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
-    /// parameters and result as the protocol describes them. The key identifies the question within the call.
+    /// parameters and result as the protocol describes them.
+    ///
+    /// The key, the method and the parameters identify the question if the handler runs again: then it gets the answer that
+    /// was given, as long as all three are the same. Within a run, each `ask` is a question of its own.
     ///
     /// Before 2026-07-28, a question is withdrawn (`notifications/cancelled`) if its answer does not come in time, or if the
     /// call ends before. Over HTTP, the withdrawal is not sent on the stream of the call, but on that of the server's own
@@ -177,7 +182,7 @@ pub(super) struct RequestPeer(Arc<Inner>);
 
 struct Inner {
     request: RequestContext<RoleServer>,
-    answers: InputResponses,
+    known: Rounds,
     /// How long to wait for an answer within the same call.
     patience: Duration,
     asked: Mutex<Asked>,
@@ -185,16 +190,51 @@ struct Inner {
     call: AtomicWaker,
 }
 
-/// A question of a call.
+/// What a call has asked and what was answered, over all its rounds, by the keys that the client sees.
+#[derive(Default)]
+pub(super) struct Rounds {
+    answers: InputResponses,
+    /// The digest of each question.
+    asked: BTreeMap<String, String>,
+}
+
+/// The questions of a call.
 #[derive(Default)]
 struct Asked {
     requests: InputRequests,
     missing: Option<ClientCapabilities>,
+    /// The digests of all questions so far.
+    digests: BTreeMap<String, String>,
+    /// The keys of those that this run of the handler has asked.
+    used: BTreeSet<String>,
+}
+
+impl Asked {
+    /// The key for the client of a question with this key: the one that the question had in an earlier round. Another
+    /// question has another key, so that no answer counts for a question that the user was not shown.
+    fn key(&mut self, key: &str, digest: String) -> String {
+        let numbered = (2..).map(|number: usize| format!("{key}#{number}"));
+        let is_own =
+            |own: &String| !self.used.contains(own) && self.digests.get(own).is_none_or(|known| *known == digest);
+        let own = std::iter::once(key.to_owned()).chain(numbered).find(is_own).unwrap_or_else(|| key.to_owned());
+        self.digests.insert(own.clone(), digest);
+        self.used.insert(own.clone());
+        own
+    }
+}
+
+/// Tells questions apart.
+fn digest(key: &str, method: &str, params: &Value) -> String {
+    let mut question = json!([key, method, params]);
+    // The order of members does not matter.
+    question.sort_all_objects();
+    hex(Sha256::digest(question.to_string()).get(..).unwrap_or_default())
 }
 
 impl RequestPeer {
-    pub(super) fn new(request: RequestContext<RoleServer>, answers: InputResponses, patience: Duration) -> Self {
-        Self(Arc::new(Inner { request, answers, patience, asked: Mutex::default(), call: AtomicWaker::new() }))
+    pub(super) fn new(request: RequestContext<RoleServer>, known: Rounds, patience: Duration) -> Self {
+        let asked = Mutex::new(Asked { digests: known.asked.clone(), ..Asked::default() });
+        Self(Arc::new(Inner { request, known, patience, asked, call: AtomicWaker::new() }))
     }
 
     /// The client for handlers.
@@ -217,21 +257,23 @@ impl RequestPeer {
     }
 
     async fn ask(&self, key: &str, method: &str, capability: &str, params: Value) -> Result<Value, CallError> {
-        let request = input_request(method, params)?;
         let repeats = self.repeats();
+        let digest = if repeats { digest(key, method, &params) } else { String::new() };
+        let request = input_request(method, params)?;
         if !self.supports(capability) && !repeats {
             return Err(unsupported(capability));
         }
         if !repeats {
             return self.send(request).await;
         }
-        if let Some(answer) = self.0.answers.get(key).filter(|answer| is_answer(method, answer)) {
-            return Ok(answer.clone());
-        }
         {
             let mut asked = lock(&self.0.asked);
+            let key = asked.key(key, digest);
+            if let Some(answer) = self.0.known.answers.get(&key).filter(|answer| is_answer(method, answer)) {
+                return Ok(answer.clone());
+            }
             if self.supports(capability) {
-                asked.requests.insert(key.to_owned(), request);
+                asked.requests.insert(key, request);
             } else {
                 asked.missing = serde_json::from_value(declared(capability)).ok();
             }
@@ -264,8 +306,8 @@ impl RequestPeer {
             // Registered before the check, so that any later question wakes the call.
             self.0.call.register(task.waker());
             let mut asked = lock(&self.0.asked);
-            let Asked { requests, missing } = std::mem::take(&mut *asked);
-            match missing {
+            let requests = std::mem::take(&mut asked.requests);
+            match asked.missing.take() {
                 Some(capabilities) => Poll::Ready(Err(Question::Unsupported(capabilities))),
                 None if requests.is_empty() => Poll::Pending,
                 None => Poll::Ready(Err(Question::Requests(requests))),
@@ -283,7 +325,8 @@ impl RequestPeer {
         match question {
             Question::Unsupported(capabilities) => Err(ErrorData::missing_required_client_capability(capabilities)),
             Question::Requests(requests) => {
-                let mut result = InputRequiredResult::from_request_state(states.seal(&self.0.answers, about)?);
+                let state = states.seal(&self.0.known.answers, &lock(&self.0.asked).digests, about)?;
+                let mut result = InputRequiredResult::from_request_state(state);
                 result.input_requests = Some(requests);
                 Ok(result)
             }
@@ -310,24 +353,61 @@ impl States {
         Self::new(random::bytes())
     }
 
-    fn seal(&self, answers: &InputResponses, about: &[u8]) -> Result<String, ErrorData> {
+    fn seal(
+        &self,
+        answers: &InputResponses,
+        asked: &BTreeMap<String, String>,
+        about: &[u8],
+    ) -> Result<String, ErrorData> {
         let options = SealOptions::new().associated_data(about).ttl(STATE_TTL);
-        self.0.seal_json_with(answers, &options).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        self.0
+            .seal_json_with(&json!({ "answers": answers, "asked": asked }), &options)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    /// The answers in a call: those in its state, and its own.
-    pub(super) fn answers(
-        &self,
-        request: &mut CallToolRequestParams,
-        about: &[u8],
-    ) -> Result<InputResponses, ErrorData> {
-        let mut answers: InputResponses = match request.request_state.take() {
-            None => BTreeMap::new(),
-            Some(state) => self.0.open_json_with(&state, about).map_err(|error| {
+    /// What a call has asked so far, and the answers: those in its state, and its own.
+    pub(super) fn rounds(&self, request: &mut CallToolRequestParams, about: &[u8]) -> Result<Rounds, ErrorData> {
+        let mut known = Rounds::default();
+        if let Some(state) = request.request_state.take() {
+            let mut state: Value = self.0.open_json_with(&state, about).map_err(|error| {
                 ErrorData::invalid_params(format!("`requestState` is not what this server gave: {error}"), None)
-            })?,
-        };
-        answers.extend(request.input_responses.take().unwrap_or_default());
-        Ok(answers)
+            })?;
+            // An earlier version gave other members: then its questions are asked again.
+            let mut member = |name: &str| state.get_mut(name).map(Value::take).unwrap_or_default();
+            known.answers = serde_json::from_value(member("answers")).unwrap_or_default();
+            known.asked = serde_json::from_value(member("asked")).unwrap_or_default();
+        }
+        known.answers.extend(request.input_responses.take().unwrap_or_default());
+        Ok(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_has_the_key_of_its_earlier_round() {
+        let of = |message: &str| digest("sure", "elicitation/create", &json!({ "message": message }));
+        let digests = [("sure", of("a")), ("sure#2", of("b"))].map(|(key, digest)| (key.to_owned(), digest));
+        let mut asked = Asked { digests: digests.into(), ..Asked::default() };
+        for (message, expected) in [("b", "sure#2"), ("c", "sure#3"), ("a", "sure"), ("a", "sure#4"), ("c", "sure#5")] {
+            assert_eq!(asked.key("sure", of(message)), expected);
+        }
+    }
+
+    #[test]
+    fn questions_are_told_apart() {
+        let (ask, create) = ("elicitation/create", "sampling/createMessage");
+        let params = json!({ "message": "a", "mode": "form" });
+        let known = digest("sure", ask, &params);
+        assert_eq!(digest("sure", ask, &json!({ "mode": "form", "message": "a" })), known);
+        for (key, method, params) in [
+            ("sure#2", ask, &params),
+            ("sure", create, &params),
+            ("sure", ask, &json!({ "message": "b", "mode": "form" })),
+        ] {
+            assert_ne!(digest(key, method, params), known, "{key} {method} {params}");
+        }
     }
 }

@@ -8,7 +8,9 @@ use futures_util::future::try_join_all;
 use ops_runtime::ErrorCode;
 use ops_runtime::access::Identity;
 use ops_runtime::durable::engine::Listed;
+use ops_runtime::durable::record::Stored;
 use ops_runtime::durable::{JobStatus, Jobs, Schedule, SubmitOptions};
+use serde_json::json;
 
 use crate::harness::{Harness, LEASE, Set, eventually, pause};
 use crate::operations::*;
@@ -87,6 +89,41 @@ pub(crate) async fn missed_and_removed<H: Harness>() {
     set.probe.open();
     set.settled().await;
     assert_eq!(set.probe.starts("old"), 0);
+    worker.stop().await;
+}
+
+/// A due job that workers have given back, but not run, does not run when the schedule is no more. One that has begun does.
+pub(crate) async fn given_back_and_removed<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let input = GateInput { name: "begun".into() };
+    set.jobs.schedule::<Gate>("begun", each_second(), input, SubmitOptions::new()).await.unwrap();
+    set.jobs.schedule_by_id("typo", each_second(), "test.typo", json!({}), SubmitOptions::new()).await.unwrap();
+    let due = async || -> Vec<(String, u32)> {
+        let due: Vec<_> = set.jobs.list("jobs", Listed::Due).try_collect().await.unwrap();
+        let passes = due.into_iter().filter_map(|(_, stored)| match stored {
+            Stored::Open { job, tries } => Some((job.operation, tries.passes)),
+            _ => None,
+        });
+        passes.collect()
+    };
+    for left in (0..300).rev() {
+        if set.probe.starts("begun") > 0 && due().await.iter().any(|(id, passes)| id == "test.typo" && *passes > 0) {
+            break;
+        }
+        assert!(left > 0, "{:?}", due().await);
+        pause(100).await;
+    }
+    worker.stop_now().await;
+    assert!(set.jobs.unschedule("typo").await.unwrap() && set.jobs.unschedule("begun").await.unwrap());
+    let begun = set.probe.starts("begun");
+    let open: Vec<_> = due().await.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(open, vec!["test.gate"; begun]);
+    assert_eq!(set.jobs.stats("jobs").await.unwrap().open, begun as u64);
+    set.probe.open();
+    let worker = set.worker().await;
+    set.settled().await;
+    assert_eq!(set.probe.starts("begun"), 2 * begun);
     worker.stop().await;
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
+use ops_runtime::ErrorCode;
 use ops_runtime::durable::engine::{Engine, Listed};
 use ops_runtime::durable::record::JobRecord;
 use ops_runtime::durable::{JobError, JobStatus, RetryPolicy, SubmitOptions, Worker};
-use ops_runtime::{Context, ErrorCode};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
@@ -218,8 +218,10 @@ pub(crate) async fn in_a_plain_call<H: Harness>() {
     let registry = set.registry();
     let called = registry.execute::<Nest>(NestInput { depth: 3 }).await.unwrap();
     assert_eq!(called.data, 3);
+    // A closure, and an operation that says which attempt it is.
+    let shipped = registry.execute::<Ship>(ShipInput { parcel: "a".into(), named: false }).await.unwrap();
+    assert_eq!(shipped.data, json!({ "label": "label of a", "charged": 1 }));
     assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 0);
-    let _ = Context::attempt;
 }
 
 /// Steps are where their job is, though its tenant may be in another lane since there are more.

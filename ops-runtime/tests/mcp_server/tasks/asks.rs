@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ops_runtime::durable::engine::EngineLimits;
-use ops_runtime::durable::{InMemory, Jobs, RetryPolicy, Worker};
+use ops_runtime::durable::engine::{Engine, EngineLimits};
+use ops_runtime::durable::{InMemory, JobId, Jobs, RetryPolicy, Worker};
 use ops_runtime::mcp::{McpPeer, McpServer, McpServerOptions, TaskSupport};
-use ops_runtime::{CallError, Context, operation};
+use ops_runtime::{CallError, Context, Registry, operation};
 use serde_json::{Map, Value, json};
 
 use super::{code, jobs, name, registry, server, tasks, worker};
@@ -161,6 +161,151 @@ async fn a_question_whose_time_is_over() {
         assert_eq!(working.get("inputRequests"), None, "{working}");
         client.until(&task, "completed").await;
     }
+}
+
+/// Asks all of this under one key, the model about what is for it, and gives the answers.
+#[operation(namespace = "job", kind = mutation)]
+async fn each(context: &Context, texts: Vec<String>) -> Result<Vec<String>, CallError> {
+    let peer = McpPeer::of(context).ok_or_else(|| CallError::new("NO_CLIENT", "nobody to ask"))?;
+    let mut answers = Vec::new();
+    for text in texts {
+        let text = text.replace("{attempt}", &context.attempt().to_string());
+        let (answer, member) = if text == "model" {
+            let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
+            let params = json!({ "messages": [message], "maxTokens": 9 });
+            (peer.ask("sure", "sampling/createMessage", params).await?, "text")
+        } else {
+            let schema = json!({ "type": "object", "properties": {} });
+            let params =
+                json!({ "message": text, "requestedSchema": schema, "_meta": { "ratio": 31.245270191439438 } });
+            (peer.ask("sure", "elicitation/create", params).await?, "name")
+        };
+        answers.push(answer["content"][member].as_str().unwrap_or("nothing").to_owned());
+        if answers.last().is_some_and(|answer| answer == "fail") {
+            return Err(CallError::execution("as the user said"));
+        }
+    }
+    Ok(answers)
+}
+
+/// Begins a task that asks all of that.
+async fn asking(jobs: &Jobs, texts: &[&str]) -> (Registry, Client, Value) {
+    let registry = registry();
+    registry.register(Each).unwrap();
+    let server =
+        McpServer::new(registry.clone()).with_tasks(tasks(jobs).with_support("job.each", TaskSupport::Required));
+    let mut capable = capable();
+    capable["sampling"] = json!({});
+    let mut client = Client::connect_with(server, REVISIONS[1], capable).await;
+    let call = json!({ "name": "job_each", "arguments": { "texts": texts } });
+    let task = client.request("tools/call", call).await["result"].clone();
+    (registry, client, task)
+}
+
+/// Answers the only question of a task, and gives its key and its message.
+async fn answer(client: &mut Client, task: &Value, answer: &str) -> (String, String) {
+    let waiting = client.until(task, "input_required").await;
+    let requests = waiting["inputRequests"].as_object().unwrap();
+    assert_eq!(requests.len(), 1, "{waiting}");
+    let (key, request) = requests.iter().next().unwrap();
+    let given = match request["method"].as_str().unwrap() {
+        "elicitation/create" => accept(answer),
+        _ => json!({ "role": "assistant", "content": { "type": "text", "text": answer }, "model": "m" }),
+    };
+    let update = json!({ "taskId": task["taskId"], "inputResponses": { key: given } });
+    assert_eq!(client.request("tasks/update", update).await["result"], json!({ "resultType": "complete" }));
+    (key.clone(), request["params"]["message"].as_str().unwrap_or("model").to_owned())
+}
+
+/// The user says yes to what was shown, and to nothing else.
+#[tokio::test]
+async fn an_answer_counts_for_its_own_question() {
+    let jobs = jobs();
+    let texts = ["delete a", "delete b", "delete b", "model", "delete a"];
+    let (registry, mut client, task) = asking(&jobs, &texts).await;
+    let _worker = Worker::new(jobs.clone(), registry).start();
+    for (number, text) in texts.into_iter().enumerate() {
+        let key = if number == 0 { "sure".to_owned() } else { format!("sure#{}", number + 1) };
+        assert_eq!(answer(&mut client, &task, &number.to_string()).await, (key, text.to_owned()));
+    }
+    let done = client.until(&task, "completed").await;
+    assert_eq!(done["result"]["structuredContent"], json!(["0", "1", "2", "3", "4"]), "{done}");
+}
+
+/// A repeated attempt gets the answers to what it asks again, in their order; what it asks in other words is asked.
+#[tokio::test]
+async fn a_repeated_attempt_gets_the_answers_to_the_same_questions() {
+    let jobs = Jobs::in_memory().with_retry("*", RetryPolicy::new(3).with_backoff(Duration::ZERO, Duration::ZERO));
+    let texts = ["delete b", "delete b", "delete {attempt}", "delete c"];
+    let (registry, mut client, task) = asking(&jobs, &texts).await;
+    let first = Worker::new(jobs.clone(), registry.clone()).start();
+    for (key, text, said) in [
+        ("sure", "delete b", "1"),
+        ("sure#2", "delete b", "2"),
+        ("sure#3", "delete 1", "3"),
+        ("sure#4", "delete c", "fail"),
+    ] {
+        assert_eq!(answer(&mut client, &task, said).await, (key.to_owned(), text.to_owned()));
+    }
+    // The second attempt; its worker gives it back while it asks, and another goes on.
+    let waiting = client.until(&task, "input_required").await;
+    assert_eq!(waiting["inputRequests"]["sure#5"]["params"]["message"], "delete 2", "{waiting}");
+    first.stop_now().await;
+    let _second = Worker::new(jobs.clone(), registry).start();
+    assert_eq!(answer(&mut client, &task, "4").await, ("sure#5".to_owned(), "delete 2".to_owned()));
+    // What was answered is asked no more, even if the answer was no.
+    assert_eq!(answer(&mut client, &task, "5").await, ("sure#6".to_owned(), "delete 3".to_owned()));
+    let done = client.until(&task, "completed").await;
+    assert_eq!(done["result"]["_meta"]["ops/error"]["code"], "EXECUTION_ERROR", "{done}");
+}
+
+/// A handler that no longer waits for an answer, and asks the same again, does not ask its client twice.
+#[tokio::test]
+async fn a_question_that_is_left_is_taken_again() {
+    let jobs = jobs();
+    let registry = registry();
+    registry.register(Impatient).unwrap();
+    let _worker = Worker::new(jobs.clone(), registry.clone()).start();
+    let server = McpServer::new(registry).with_tasks(tasks(&jobs).with_support("job.impatient", TaskSupport::Required));
+    let mut client = Client::connect_with(server, REVISIONS[1], capable()).await;
+    let call = json!({ "name": "job_impatient", "arguments": {} });
+    let task = client.request("tools/call", call).await["result"].clone();
+    client.until(&task, "input_required").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(answer(&mut client, &task, "Ann").await, ("first".to_owned(), "first".to_owned()));
+    assert_eq!(client.until(&task, "completed").await["result"]["structuredContent"], json!("Ann"));
+}
+
+/// Asks again and again, and waits a little each time.
+#[operation(namespace = "job", kind = mutation)]
+async fn impatient(context: &Context) -> Result<String, CallError> {
+    let peer = McpPeer::of(context).ok_or_else(|| CallError::new("NO_CLIENT", "nobody to ask"))?;
+    loop {
+        if let Ok(answered) = tokio::time::timeout(Duration::from_millis(100), name(&peer, "first")).await {
+            return answered;
+        }
+    }
+}
+
+/// What the user has said is kept as long as the task, and not longer.
+#[tokio::test]
+async fn answers_are_gone_with_their_task() {
+    let engine = InMemory::new();
+    let jobs = Jobs::new(engine.clone()).with_retry("*", RetryPolicy::once());
+    let _worker = worker(&jobs);
+    let tasks = tasks(&jobs).with_timeout(Duration::from_secs(3)).with_max_ttl(Duration::from_secs(2));
+    let mut client = Client::connect_with(McpServer::new(registry()).with_tasks(tasks), REVISIONS[1], capable()).await;
+    let task = client.request("tools/call", json!({ "name": "job_insist", "arguments": {} })).await["result"].clone();
+    answer(&mut client, &task, "Ann").await;
+    client.until(&task, "completed").await;
+    let id: JobId = task["taskId"].as_str().unwrap().parse().unwrap();
+    let kept = async || {
+        let [question, answer] = ["mcp/ask/0", "mcp/answer/0"].map(|name| engine.step(&id, name));
+        (question.await.unwrap().is_some(), answer.await.unwrap().is_some())
+    };
+    assert_eq!(kept().await, (true, true));
+    tokio::time::sleep(Duration::from_millis(5_100)).await;
+    assert_eq!(kept().await, (false, false));
 }
 
 /// A client that did not answer one attempt is asked by the next.

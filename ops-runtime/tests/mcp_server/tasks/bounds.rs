@@ -220,6 +220,28 @@ async fn a_task_has_the_timeout_of_calls() {
     }
 }
 
+/// Nor does one stay whose next attempt would come too late: it fails with the error of its last one.
+#[tokio::test]
+async fn a_task_without_time_for_another_attempt_is_no_dead_letter() {
+    let hour = Duration::from_secs(3_600);
+    for (attempts, dead) in [(2, 0), (1, 1)] {
+        let retry = RetryPolicy::new(attempts).with_backoff(hour, hour);
+        let jobs = Jobs::in_memory().with_retry("*", retry);
+        let _worker = worker(&jobs);
+        let tasks = tasks(&jobs).with_timeout(Duration::from_secs(60));
+        let mut client = Client::connect(McpServer::new(registry()).with_tasks(tasks), REVISIONS[0]).await;
+        let task = client.begin("job_fail", json!({ "code": "EXECUTION_ERROR" })).await;
+        let result = client.of_task("tasks/result", &task).await["result"].clone();
+        assert_eq!(result["_meta"]["ops/error"]["code"], "EXECUTION_ERROR", "{result}");
+        assert_eq!(jobs.stats("jobs").await.unwrap().dead, dead, "{attempts}");
+        let job = jobs.job_by_id(task["taskId"].as_str().unwrap().parse().unwrap());
+        let (JobStatus::Failed(error) | JobStatus::Dead(error)) = job.status().await.unwrap() else {
+            panic!("{result}")
+        };
+        assert_eq!((error.code(), error.message()), (&ErrorCode::ExecutionError, "there is none"));
+    }
+}
+
 /// A task that took too long is kept for its time, and not until an operator removes it: a client may begin any number.
 #[tokio::test]
 async fn a_task_out_of_time_is_no_dead_letter() {

@@ -1,10 +1,15 @@
 //! The tasks of 2025-11-25.
 
+use std::time::Duration;
+
 use ops_runtime::access::Identity;
-use ops_runtime::mcp::McpTasks;
+use ops_runtime::durable::{Jobs, RetryPolicy, Worker};
+use ops_runtime::mcp::{McpServer, McpTasks};
+use ops_runtime::registry::Progress;
+use ops_runtime::{CallError, Context, operation};
 use serde_json::{Value, json};
 
-use super::{code, dropped, jobs, registry, run, server, worker};
+use super::{code, dropped, jobs, registry, run, server, tasks, worker};
 use crate::client::{Client, REVISIONS};
 
 const RELATED: &str = "io.modelcontextprotocol/related-task";
@@ -277,6 +282,41 @@ async fn progress_goes_on() {
         assert_eq!(told["params"]["progressToken"], "p");
         assert_eq!(told["params"]["_meta"][RELATED]["taskId"], task["taskId"], "{told}");
     }
+}
+
+/// Reports three steps, then four, then five, and fails but for the third attempt.
+#[operation(namespace = "job", kind = mutation)]
+async fn climb(context: &Context) -> Result<u32, CallError> {
+    let attempt = context.attempt();
+    for step in 1..=2 + attempt {
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        context.report(Progress::new(f64::from(step)));
+    }
+    if attempt < 3 { Err(CallError::execution("again")) } else { Ok(attempt) }
+}
+
+/// The progress of a repeated attempt goes on where that of the one before has ended.
+#[tokio::test]
+async fn progress_never_goes_back() {
+    let jobs = Jobs::in_memory().with_retry("*", RetryPolicy::new(3).with_backoff(Duration::ZERO, Duration::ZERO));
+    let registry = registry();
+    registry.register(Climb).unwrap();
+    let _worker = Worker::new(jobs.clone(), registry.clone()).start();
+    let mut client = Client::connect(McpServer::new(registry).with_tasks(tasks(&jobs)), REVISIONS[0]).await;
+    let params = json!({ "name": "job_climb", "arguments": {}, "task": {}, "_meta": { "progressToken": "p" } });
+    let task = client.request("tools/call", params).await["result"]["task"].clone();
+    client.until(&task, "completed").await;
+    let mut told = Vec::new();
+    loop {
+        let next = client.notification().await;
+        if next["method"] == "notifications/tasks/status" {
+            break;
+        }
+        told.push(next["params"]["progress"].as_f64().unwrap());
+    }
+    // What was reported before anybody listened is lost.
+    assert!(told.ends_with(&[3.0, 4.0, 5.0]), "{told:?}");
+    assert!(told.windows(2).all(|pair| pair[0] < pair[1]), "{told:?}");
 }
 
 #[tokio::test]

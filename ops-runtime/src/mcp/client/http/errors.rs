@@ -16,7 +16,7 @@ use crate::model::parameters::{end_of_part, value_of};
 /// The error of a request that got no response, or not all of one.
 pub(super) fn broken(error: reqwest::Error) -> Failure {
     let error = error.without_url();
-    let why = format!("the request failed: {}", CallError::from_error(&error).message());
+    let why = format!("the request failed: {}", CallError::of_error(&error).message());
     // The request did not reach the server, or was redirected.
     if error.is_builder() || error.is_connect() || error.is_redirect() {
         return StreamableHttpError::Client(CallError::execution(why));
@@ -53,7 +53,7 @@ pub(super) fn not_begun(error: Failure) -> Failure {
     if !may_be_done(&error) {
         return error;
     }
-    StreamableHttpError::Client(failure(&error).unwrap_or_else(|| CallError::from_error(&error)))
+    StreamableHttpError::Client(failure(&error).unwrap_or_else(|| CallError::of_error(&error)))
 }
 
 /// The error of a status, with the details of every HTTP error of this crate.
@@ -105,7 +105,7 @@ pub(in crate::mcp::client) fn failure(error: &(dyn Error + Send + Sync + 'static
     };
     match error.downcast_ref::<Failure>()? {
         StreamableHttpError::Client(error) => Some(error.clone()),
-        StreamableHttpError::Io(error) => Some(CallError::from_error(error)),
+        StreamableHttpError::Io(error) => Some(CallError::of_error(error)),
         StreamableHttpError::AuthRequired(error) => {
             challenged(StatusCode::UNAUTHORIZED, &error.www_authenticate_header)
         }

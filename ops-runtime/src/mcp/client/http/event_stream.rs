@@ -230,9 +230,9 @@ impl<C: StreamableHttpClient<Error = CallError>> Again<C> {
         }
     }
 
-    fn tell(&self, error: &dyn std::error::Error) {
+    fn tell(&self, error: &(dyn std::error::Error + 'static)) {
         let server = &self.standing.interceptor.server;
-        tracing::debug!(%server, error = CallError::from_error(error).message(), "the stream of the server's own messages broke off");
+        tracing::debug!(%server, error = CallError::of_error(error).message(), "the stream of the server's own messages broke off");
     }
 }
 

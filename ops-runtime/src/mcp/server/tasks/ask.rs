@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::wire::RELATED;
 use crate::durable::engine::Engine;
+use crate::durable::record::JobRecord;
 use crate::durable::{JobId, Scope};
 use crate::mcp::server::question::{CAPABILITIES, declares, input_request, is_answer, unsupported};
 use crate::model::clock::millis;
@@ -20,7 +21,7 @@ use crate::{CallError, Context, ErrorCode};
 const CLIENT: &str = "io.modelcontextprotocol/task";
 /// How many questions a task may ask.
 const MAX: usize = 100;
-/// How long questions and answers are kept.
+/// How long questions and answers are kept if the task has no deadline.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The first and the longest delay between two polls for an answer.
 const LOOK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -72,6 +73,11 @@ pub(super) struct Question {
 }
 
 impl Question {
+    /// True if the answer to another question answers this one, too: the user was shown the same.
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.key, &self.method, &self.params) == (&other.key, &other.method, &other.params)
+    }
+
     /// In the form of the protocol.
     pub(super) fn request(&self) -> Option<InputRequest> {
         input_request(&self.method, self.params.clone()).ok()
@@ -106,12 +112,23 @@ fn answer_name(number: usize) -> String {
     format!("mcp/answer/{number}")
 }
 
+/// Until when questions and answers of a task are kept: as long as the task itself may be, since they may be confidential.
+pub(super) fn kept_until(job: &JobRecord, now: u64) -> u64 {
+    match job.deadline {
+        Some(deadline) => deadline.saturating_add(job.retention),
+        None => now.saturating_add(millis(RETENTION)),
+    }
+}
+
 fn unreadable(error: &serde_json::Error) -> CallError {
     CallError::execution(format!("what is kept of a question can't be read: {error}"))
 }
 
 /// The pending questions of a task, with their numbers; and when the last question was asked. A question whose time has
 /// passed is left out.
+///
+/// A question of an earlier run may be kept no longer: one missing number does not hide the questions after it, and the
+/// second in a row ends the search.
 ///
 /// Each has a key of its own, by which clients know what they have answered: a question that is asked again under the key
 /// `sure` has the key `sure#2`.
@@ -120,9 +137,16 @@ pub(super) async fn pending(
     id: &JobId,
     client: &Client,
 ) -> Result<(Vec<(usize, Question)>, u64), CallError> {
-    let (mut waiting, mut last, mut keys) = (Vec::new(), 0, HashSet::new());
+    let (mut waiting, mut last, mut keys, mut is_missing) = (Vec::new(), 0, HashSet::new(), false);
     for number in 0..MAX {
-        let Some(question) = engine.step(id, &question_name(number)).await? else { break };
+        let Some(question) = engine.step(id, &question_name(number)).await? else {
+            if is_missing {
+                break;
+            }
+            is_missing = true;
+            continue;
+        };
+        is_missing = false;
         let mut question: Question = serde_json::from_str(&question).map_err(|error| unreadable(&error))?;
         last = last.max(question.at);
         question.key = unused(&keys, question.key);
@@ -156,30 +180,60 @@ fn in_step(method: &str) -> CallError {
     CallError::new("UNSUPPORTED", message)
 }
 
-/// Stores an answer, unless there is one.
-pub(super) async fn answer(engine: &dyn Engine, id: &JobId, number: usize, answer: &Answer) -> Result<(), CallError> {
+/// Stores an answer until that time, unless there is one.
+pub(super) async fn answer(
+    engine: &dyn Engine,
+    id: &JobId,
+    number: usize,
+    answer: &Answer,
+    until: u64,
+) -> Result<(), CallError> {
     let text = serde_json::to_string(answer).map_err(|error| unreadable(&error))?;
     let limit = engine.limits().max_result;
     if text.len() > limit {
         let message = format!("the answer is {} bytes as JSON, and the engine keeps up to {limit}", text.len());
         return Err(CallError::new(ErrorCode::ValidationError, message));
     }
-    engine.keep_step(id, &answer_name(number), &text, RETENTION).await.map(drop)
+    let retention = Duration::from_millis(until.saturating_sub(engine.now()));
+    engine.keep_step(id, &answer_name(number), &text, retention).await.map(drop)
 }
 
-/// Stores answers to pending questions. Invalid answers are skipped, and so are answers without a question.
+/// Stores answers to pending questions until that time. Invalid answers are skipped, and so are answers without a question.
 pub(super) async fn answer_all(
     engine: &dyn Engine,
     id: &JobId,
     questions: &[(usize, Question)],
     answers: InputResponses,
+    until: u64,
 ) -> Result<(), CallError> {
     for (number, question) in questions {
         if let Some(given) = answers.get(&question.key).filter(|given| is_answer(&question.method, given)) {
-            answer(engine, id, *number, &Answer::Given(given.clone())).await?;
+            answer(engine, id, *number, &Answer::Given(given.clone()), until).await?;
         }
     }
     Ok(())
+}
+
+/// A question that waits for its answer. If this is dropped before, the same question of this attempt takes its place.
+struct Asked {
+    scope: Arc<Scope>,
+    number: usize,
+    is_answered: bool,
+}
+
+impl Asked {
+    /// The question has its answer.
+    fn keep(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.scope.leave_question(self.number);
+        }
+    }
 }
 
 /// The client that polls this call's task.
@@ -224,10 +278,16 @@ impl JobPeer {
             return Err(unsupported(capability));
         }
         input_request(method, params.clone())?;
-        let (number, left) = self.put(key, method, params).await?;
-        match tokio::time::timeout(left, self.answered(number)).await {
-            Ok(Ok(Answer::Given(answer))) => Ok(answer),
-            Ok(Ok(Answer::Refused(error)) | Err(error)) => Err(error),
+        let (asked, left) = self.put(key, method, params).await?;
+        match tokio::time::timeout(left, self.answered(asked.number)).await {
+            Ok(Ok(answer)) => {
+                asked.keep();
+                match answer {
+                    Answer::Given(answer) => Ok(answer),
+                    Answer::Refused(error) => Err(error),
+                }
+            }
+            Ok(Err(error)) => Err(error),
             Err(_) => {
                 let message = format!("the client did not answer within {} ms (`ask_timeout`)", self.client.patience);
                 Err(CallError::new(ErrorCode::Timeout, message))
@@ -235,9 +295,12 @@ impl JobPeer {
         }
     }
 
-    /// Stores a question, and returns its number and how long its answer is awaited. An earlier one with the same key
-    /// is reused, unless it was not answered in time: then it is asked again.
-    async fn put(&self, key: &str, method: &str, params: Value) -> Result<(usize, Duration), CallError> {
+    /// Stores a question, and returns how long its answer is awaited.
+    ///
+    /// An earlier attempt may have stored the same question, with the same key, method and parameters. Then that one is
+    /// used, unless it was not answered in time: then it is asked again. Within an attempt, each is used once, since the
+    /// answer to a question is no answer to the next one.
+    async fn put(&self, key: &str, method: &str, params: Value) -> Result<(Asked, Duration), CallError> {
         let engine = self.scope.jobs.engine();
         let question = Question { key: key.to_owned(), method: method.to_owned(), params, at: engine.now() };
         let text = serde_json::to_string(&question).map_err(|error| unreadable(&error))?;
@@ -246,20 +309,21 @@ impl JobPeer {
             let message = format!("the question is {} bytes as JSON, and the engine keeps up to {limit}", text.len());
             return Err(CallError::new(ErrorCode::ValidationError, message));
         }
+        let now = engine.now();
+        let retention = Duration::from_millis(kept_until(self.scope.job(), now).saturating_sub(now));
         for number in 0..MAX {
-            let kept = engine.keep_step(self.id(), &question_name(number), &text, RETENTION).await?;
+            let kept = engine.keep_step(self.id(), &question_name(number), &text, retention).await?;
             let kept: Question = serde_json::from_str(&kept).map_err(|error| unreadable(&error))?;
-            if kept.key != key {
+            if !kept.is_same(&question) {
                 continue;
             }
-            if kept == question {
-                return Ok((number, Duration::from_millis(self.client.patience)));
+            let left = self.client.left(&kept, engine.now());
+            if left.is_none() && kept != question && !is_answered(engine, self.id(), number).await? {
+                continue;
             }
-            if let Some(left) = self.client.left(&kept, engine.now()) {
-                return Ok((number, left));
-            }
-            if is_answered(engine, self.id(), number).await? {
-                return Ok((number, Duration::from_millis(self.client.patience)));
+            if self.scope.take_question(number) {
+                let asked = Asked { scope: self.scope.clone(), number, is_answered: false };
+                return Ok((asked, left.unwrap_or(Duration::from_millis(self.client.patience))));
             }
         }
         Err(CallError::new(ErrorCode::ValidationError, format!("a task asks up to {MAX} questions")))
@@ -282,6 +346,33 @@ impl JobPeer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::durable::InMemory;
+
+    #[test]
+    fn questions_are_kept_as_long_as_their_task() {
+        let id: JobId = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let mut job = JobRecord::new(id, "job.ask", serde_json::value::RawValue::NULL.to_owned());
+        job.retention = 7;
+        assert_eq!(kept_until(&job, 100), 100 + millis(RETENTION));
+        job.deadline = Some(1_000);
+        assert_eq!(kept_until(&job, 100), 1_007);
+        job.retention = u64::MAX;
+        assert_eq!(kept_until(&job, 100), u64::MAX);
+    }
+
+    #[tokio::test]
+    async fn a_question_that_is_kept_no_longer_hides_none() {
+        let engine = InMemory::new();
+        let id: JobId = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+        for number in [1, 3, 6] {
+            let (key, method) = (number.to_string(), "elicitation/create".to_owned());
+            let question = Question { key, method, params: json!({}), at: engine.now() };
+            let text = serde_json::to_string(&question).unwrap();
+            engine.keep_step(&id, &question_name(number), &text, RETENTION).await.unwrap();
+        }
+        let (waiting, _) = pending(&engine, &id, &Client::new(None, RETENTION)).await.unwrap();
+        assert_eq!(waiting.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 3]);
+    }
 
     #[test]
     fn each_question_has_a_key_of_its_own() {

@@ -103,7 +103,9 @@ let service = McpServer::new(registry).with_tasks(tasks).into_service();
 ///
 /// A handler asks by [`McpPeer`](crate::mcp::McpPeer), as in any other call, even in another process. The task is
 /// `input_required` until the client has answered; meanwhile the handler waits, and keeps its place in the worker.
-/// Questions and answers are stored with the job, by their keys, so that a repeated attempt does not ask again.
+/// Questions and answers are stored with the job, so that a repeated attempt does not ask again: it gets the answer to a
+/// question with the same key, method and parameters. They are kept as long as the task may be, by its deadline and its `ttl`;
+/// 30 days if it has no deadline.
 ///
 /// A step (`Context::once`) is a job of its own, and cannot ask: its question fails with `UNSUPPORTED`. Ask before the
 /// step, or call the operation by `Context::env`.

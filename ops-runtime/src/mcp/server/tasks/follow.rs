@@ -42,7 +42,8 @@ impl Listener {
         }
     }
 
-    /// Sends progress; the stream ends with the job.
+    /// Sends progress; the stream ends with the job. A repeated attempt reports from its start again, and progress must grow
+    /// under its token (MCP specification, "Progress"): what it repeats is left out.
     async fn report(&self, job: &AnyJob) {
         let Some(token) = &self.token else { return pending().await };
         let mut reports = match job.progress().await {
@@ -54,7 +55,12 @@ impl Listener {
         };
         let mut meta = NotificationMetaObject::new();
         meta.insert(RELATED.to_owned(), json!({ "taskId": job.id().as_str() }));
+        let mut last = f64::NEG_INFINITY;
         while let Some(Progress { progress, total, message }) = reports.next().await {
+            if progress <= last {
+                continue;
+            }
+            last = last.max(progress);
             let mut told = ProgressNotificationParam::new(token.clone(), progress);
             (told.total, told.message, told.meta) = (total, message, Some(meta.clone()));
             if self.peer.notify_progress(told).await.is_err() {

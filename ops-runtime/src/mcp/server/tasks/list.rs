@@ -37,7 +37,8 @@ pub(super) async fn listed(asker: &Asker<'_>, cursor: Option<&Value>) -> Result<
         }
         let page = asker.engine().list(queue, *part, after.as_deref(), most).await;
         let page = page.map_err(|error| unreachable(&error))?;
-        left = left.saturating_sub(page.jobs.len().max(1));
+        // An engine that found fewer, and has more, has looked at many others.
+        left = left.saturating_sub(if page.next.is_some() { most } else { page.jobs.len().max(1) });
         for seen in page.jobs.into_iter().filter_map(|(id, stored)| asker.seen(id, stored)) {
             let seen = asker.with_questions(seen).await.map_err(|error| unreachable(&error))?;
             tasks.push(Value::Object(asker.told(&seen)));

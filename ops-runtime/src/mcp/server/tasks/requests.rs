@@ -114,7 +114,8 @@ async fn result(asker: &Asker<'_>, id: &str, context: &RequestContext<RoleServer
         for (number, question) in &seen.questions {
             if !asked.contains(number) {
                 asked.push(*number);
-                asking.push(put(asker, seen.id.clone(), *number, question.clone(), &context.peer));
+                let until = seen.answers_until(asker.engine().now());
+                asking.push(put(asker, (seen.id.clone(), *number), question.clone(), &context.peer, until));
             }
         }
         let wait = if seen.can_ask() { LOOK } else { WAIT };
@@ -132,8 +133,8 @@ async fn result(asker: &Asker<'_>, id: &str, context: &RequestContext<RoleServer
     legacy(ServerResult::CallToolResult(result))
 }
 
-/// Asks the client a question, and stores the answer.
-async fn put(asker: &Asker<'_>, id: JobId, number: usize, question: Question, peer: &Peer<RoleServer>) {
+/// Asks the client a question of a task, and stores the answer until that time.
+async fn put(asker: &Asker<'_>, (id, number): (JobId, usize), question: Question, peer: &Peer<RoleServer>, until: u64) {
     let request = match question.with_related(&id) {
         Some(InputRequest::Elicitation(request)) => ServerRequest::ElicitRequest(request),
         Some(InputRequest::CreateMessage(request)) => ServerRequest::CreateMessageRequest(request),
@@ -149,7 +150,7 @@ async fn put(asker: &Asker<'_>, id: JobId, number: usize, question: Question, pe
             return;
         }
     };
-    if let Err(error) = ask::answer(asker.engine(), &id, number, &answer).await {
+    if let Err(error) = ask::answer(asker.engine(), &id, number, &answer, until).await {
         tracing::warn!(%error, task = id.as_str(), "an answer of the client was not kept");
     }
 }
@@ -222,7 +223,8 @@ pub(in crate::mcp::server) async fn extension_update(
     if seen.questions.is_empty() {
         return Ok(());
     }
-    let answered = ask::answer_all(asker.engine(), &seen.id, &seen.questions, params.input_responses).await;
+    let until = seen.answers_until(asker.engine().now());
+    let answered = ask::answer_all(asker.engine(), &seen.id, &seen.questions, params.input_responses, until).await;
     answered.map_err(|error| match error.code() {
         // It would be too large again.
         ErrorCode::ValidationError => ErrorData::invalid_params(error.message().to_owned(), None),

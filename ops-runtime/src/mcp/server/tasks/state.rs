@@ -221,6 +221,14 @@ impl Seen {
         }
     }
 
+    /// Until when answers are kept.
+    pub(super) fn answers_until(&self, now: u64) -> u64 {
+        match &self.stored {
+            Stored::Open { job, .. } => ask::kept_until(job, now),
+            Stored::Ended(_) => now,
+        }
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
         matches!(&self.stored, Stored::Ended(ended) if matches!(ended.outcome, Outcome::Cancelled))
     }
