@@ -200,26 +200,64 @@ pub(crate) fn join(base: &str, reference: &str) -> String {
     if has_scheme(reference) {
         return reference.to_owned();
     }
-    // The prefix that no reference can climb above: empty for a path, scheme and host for a URL.
-    let top = match base.find("://") {
-        Some(at) if has_scheme(base) => {
-            base.get(at + 3..).and_then(|rest| rest.find('/')).map_or(base.len(), |n| at + 3 + n)
-        }
-        _ => 0,
-    };
-    let (top, path) = base.split_at(top);
-    let path = if reference.starts_with('/') {
-        reference.to_owned()
-    } else {
-        let folder = path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or("");
-        format!("{folder}{reference}")
-    };
-    format!("{top}{}", normal(&path, !top.is_empty()))
+    if let Some((scheme, rest)) = base.split_once("://").filter(|_| has_scheme(base)) {
+        return join_url(scheme, rest, reference);
+    }
+    normal(&below(base, reference))
 }
 
-/// The path without `.` and without `name/..`.
-fn normal(path: &str, is_url: bool) -> String {
-    let absolute = path.starts_with('/') || is_url;
+/// A relative reference resolved against a URL, of which `rest` follows `://` (RFC 3986, section 5.2).
+fn join_url(scheme: &str, rest: &str, reference: &str) -> String {
+    if reference.starts_with("//") {
+        return format!("{scheme}:{reference}");
+    }
+    let (rest, _) = parted(rest, &['#']);
+    let (rest, query_of_base) = parted(rest, &['?']);
+    // No reference can climb above the host.
+    let (host, folder) = parted(rest, &['/']);
+    let (path, more) = parted(reference, &['?', '#']);
+    if path.is_empty() {
+        let query = if more.starts_with('?') { "" } else { query_of_base };
+        return format!("{scheme}://{rest}{query}{more}");
+    }
+    format!("{scheme}://{host}{}{more}", without_dots(&below(folder, path)))
+}
+
+/// A text before and from the first of these characters.
+fn parted<'t>(text: &'t str, ends: &[char]) -> (&'t str, &'t str) {
+    text.split_at(text.find(ends).unwrap_or(text.len()))
+}
+
+/// A reference in the folder of a path.
+fn below(path: &str, reference: &str) -> String {
+    let folder = path.rfind('/').filter(|_| !reference.starts_with('/')).and_then(|at| path.get(..=at));
+    format!("{}{reference}", folder.unwrap_or(""))
+}
+
+/// The path of a URL without `.` and without `name/..`. Other segments stay, empty ones too.
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
+    while let Some(segment) = segments.next() {
+        match segment {
+            ".." => _ = kept.pop(),
+            "." => {}
+            segment => {
+                kept.push(segment);
+                continue;
+            }
+        }
+        // What ends with dots is a folder.
+        if segments.peek().is_none() {
+            kept.push("");
+        }
+    }
+    format!("/{}", kept.join("/"))
+}
+
+/// The path of a file without `.` and without `name/..`.
+fn normal(path: &str) -> String {
+    let absolute = path.starts_with('/');
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/').filter(|s| !s.is_empty() && *s != ".") {
         match (segment, segments.last()) {
@@ -250,6 +288,14 @@ mod tests {
             ("https://example.com/v1/api.yaml", "/common.yaml", "https://example.com/common.yaml"),
             ("https://example.com/v1/api.yaml", "../../../common.yaml", "https://example.com/common.yaml"),
             ("https://example.com", "common.yaml", "https://example.com/common.yaml"),
+            ("https://example.com/v1/", "/o/token/", "https://example.com/o/token/"),
+            ("https://example.com/v1/", "//b.example.com//x/", "https://b.example.com//x/"),
+            ("https://example.com/v1/a.yaml", "/a//b?x=a//../b#/c", "https://example.com/a//b?x=a//../b#/c"),
+            ("https://example.com/v1/a.yaml", "b/./c/..", "https://example.com/v1/b/"),
+            ("https://example.com/api.yaml?ref=feature/x", "common.yaml", "https://example.com/common.yaml"),
+            ("https://example.com/api.yaml?ref=feature/x#/a", "#/b", "https://example.com/api.yaml?ref=feature/x#/b"),
+            ("https://example.com/v1/api.yaml?a=b", "?c=d", "https://example.com/v1/api.yaml?c=d"),
+            ("https://example.com?a=/b", "c.yaml", "https://example.com/c.yaml"),
         ] {
             assert_eq!(join(base, reference), location, "{reference} in {base}");
         }

@@ -17,6 +17,8 @@ use crate::model::media::{Media, essence};
 use crate::model::text::{List, Text, set};
 use crate::model::text_list::TextList;
 
+#[cfg(any(feature = "http", feature = "openapi"))]
+pub(crate) mod alternative;
 mod body;
 #[cfg(feature = "registry")]
 mod compare;

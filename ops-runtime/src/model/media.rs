@@ -99,6 +99,18 @@ impl Media {
         }
     }
 
+    /// A word for a body of this type, which names its alternative.
+    #[cfg(any(feature = "http", feature = "openapi"))]
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Json => "Json",
+            Self::Form => "Form",
+            Self::Multipart => "Multipart",
+            Self::Text | Self::Events | Self::Lines | Self::Sequence => "Text",
+            Self::Bytes | Self::Other => "Bytes",
+        }
+    }
+
     /// True if a response of this type is a stream of items.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Events | Self::Lines | Self::Sequence)

@@ -10,6 +10,9 @@ use super::view::{Side, is_any, is_marked};
 /// The keyword for properties that are not declared.
 const OTHERS: &str = "additionalProperties";
 
+/// The keyword for properties by patterns of their names.
+const PATTERNS: &str = "patternProperties";
+
 impl Comparer<'_> {
     pub(super) fn object(&mut self, old: &Object, new: &Object, at: &str) {
         let (none, any) = (Object::new(), Value::Bool(true));
@@ -49,8 +52,14 @@ impl Comparer<'_> {
             self.note(&place, message, self.side == Side::Input && is_required);
             // A type that keeps other properties takes it as one of them, and a caller may have sent it as one of them.
             let is_sent = self.side == Side::Input && is_map(old) && old.get(OTHERS) != Some(&Value::Bool(false));
-            if let Some(others) = others(old).or_else(|| is_sent.then_some(&any)) {
+            let matching = matching(old, name);
+            if matching.is_empty()
+                && let Some(others) = others(old).or_else(|| is_sent.then_some(&any))
+            {
                 self.walk(others, property, &place);
+            }
+            for schema in matching {
+                self.walk(schema, property, &place);
             }
         }
         let is_known = |name: &&&str| old_properties.contains_key(**name) || new_properties.contains_key(**name);
@@ -63,7 +72,7 @@ impl Comparer<'_> {
 
     /// The properties whose names match patterns.
     fn patterns(&mut self, old: &Object, new: &Object, at: &str) {
-        let key = "patternProperties";
+        let key = PATTERNS;
         let none = Object::new();
         let patterns = |node: &'_ Object| node.get(key).and_then(Value::as_object).cloned();
         let (old, new) = (patterns(old), patterns(new));
@@ -128,6 +137,27 @@ impl Comparer<'_> {
 /// The schema of other properties; `None` if it accepts everything.
 fn others(node: &Object) -> Option<&Value> {
     node.get(OTHERS).filter(|schema| schema.is_object() && !is_any(schema))
+}
+
+/// The schemas of the patterns that match the name of a property for certain.
+fn matching<'s>(node: &'s Object, name: &str) -> Vec<&'s Value> {
+    let patterns = node.get(PATTERNS).and_then(Value::as_object).into_iter().flatten();
+    patterns.filter(|(pattern, _)| matches(pattern, name)).map(|(_, schema)| schema).collect()
+}
+
+/// True if a pattern is a text at the start, at the end or anywhere, and a name has it there. Others are not read.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (rest, from_start) = pattern.strip_prefix('^').map_or((pattern, false), |rest| (rest, true));
+    let (rest, to_end) = rest.strip_suffix('$').map_or((rest, false), |rest| (rest, true));
+    let (text, to_end) = rest.strip_suffix(".*").map_or((rest, to_end), |rest| (rest, false));
+    let is_plain = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ':' | '@' | ' '));
+    match (from_start, to_end) {
+        _ if !is_plain => false,
+        (true, true) => name == text,
+        (true, false) => name.starts_with(text),
+        (false, true) => name.ends_with(text),
+        (false, false) => name.contains(text),
+    }
 }
 
 /// True if an object declares no properties: it can have any, and its type is a map.

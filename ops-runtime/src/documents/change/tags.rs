@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::compare::{Comparer, shown};
 use super::merge::{Union, parts};
-use super::view::{label, reference, resolve, values, words};
+use super::view::{Side, label, reference, resolve, values, words};
 use crate::model::text::readable;
 use crate::{Definitions, pointer};
 
@@ -90,6 +90,35 @@ impl Selected {
     }
 }
 
+/// True if the properties of all variants say the values of a discriminator themselves, and are always there.
+fn are_said(union: &Union, property: &str, definitions: &Definitions, budget: &mut usize) -> bool {
+    let bare = Union { discriminator: Some(json!({ "propertyName": property })), ..union.clone() };
+    let (said, all) = (Tags::of(&bare, definitions, budget), Tags::of(union, definitions, budget));
+    let (Some(said), Some(all)) = (said, all) else { return false };
+    said.variants.iter().all(|(label, selected)| selected.is_own && selected.select(&all, label))
+        && union
+            .variants
+            .iter()
+            .filter(|variant| variant.get("type") != Some(&"null".into()))
+            .all(|variant| requires(variant, property, definitions, budget, 0))
+}
+
+/// True if a schema requires a property.
+fn requires(schema: &Value, property: &str, definitions: &Definitions, budget: &mut usize, depth: usize) -> bool {
+    let Some(left) = budget.checked_sub(1) else { return false };
+    *budget = left;
+    let resolved = resolve(definitions, schema);
+    let Some(merged) = resolved.as_object().and_then(|own| parts(own, definitions, budget)) else { return false };
+    let mut names = merged.node.get("required").and_then(Value::as_array).into_iter().flatten();
+    if names.any(|required| required == property) {
+        return true;
+    }
+    let inner = merged.unions.first().filter(|_| depth < NESTED);
+    inner.is_some_and(|inner| {
+        inner.variants.iter().all(|variant| requires(variant, property, definitions, budget, depth + 1))
+    })
+}
+
 /// The only values that a property of a schema can have, if the schema names them.
 fn constants(
     schema: &Value,
@@ -131,6 +160,9 @@ impl Comparer<'_> {
         if is_same {
             return;
         }
+        if old.discriminator.is_some() != new.discriminator.is_some() {
+            return self.tags_of_one(old, new, pointer);
+        }
         let Some((old, new)) = self.both_tags(old, new) else { return };
         if old.property != new.property {
             let (old, new) = (readable(&old.property, 100), readable(&new.property, 100));
@@ -150,6 +182,20 @@ impl Comparer<'_> {
                 self.note(pointer, format!("{} {message} a value of `{property}` that is known", sent.words), true);
             }
         }
+    }
+
+    /// Compares unions of which one has a discriminator.
+    fn tags_of_one(&mut self, old: &Union, new: &Union, pointer: &str) {
+        let comes = new.discriminator.is_some();
+        let (union, table) = if comes { (new, self.new) } else { (old, self.old) };
+        let property = union.discriminator.as_ref().and_then(|own| own.get("propertyName")).and_then(Value::as_str);
+        // Where one side has no variants to select, those that come or go are told.
+        let Some(property) = property.filter(|_| old.variants.len() > 1 && new.variants.len() > 1) else { return };
+        // The receiver selects a variant by a value that the sender need not send.
+        let is_needed = (self.side == Side::Input) == comes;
+        let breaks = is_needed && !are_said(union, property, table, &mut self.budget);
+        let message = if comes { "selects its variants now" } else { "does not select its variants any more" };
+        self.note(pointer, format!("`{}` {message}", readable(property, 100)), breaks);
     }
 
     /// Compares the values that select a variant of the sender and its counterpart, which has the label `to`.

@@ -13,7 +13,8 @@ use super::anchor::Anchors;
 use super::foreign::foreign_references;
 use super::options::ReadOptions;
 use super::pointer::{Path, Token, percent_decoded, tokens};
-use super::text::{self, brief, short};
+use super::short::{brief, short};
+use super::text;
 use crate::Diagnostic;
 use crate::documents::source::{Source, has_scheme};
 
@@ -200,8 +201,9 @@ impl<'v> Documents<'v> {
         let failed = |message: String| Diagnostic::error("", message).with_document(location);
         take(&mut room, &parsed.text, limits).map_err(failed)?;
         documents.add(location, parsed, diagnostics);
-        // References lead back to the root under the plain form of its location.
-        let name = location.rsplit(['/', '\\']).next().unwrap_or(location);
+        // References lead back to the root under the plain form of its location. The query of a URL may have slashes, too.
+        let path = if has_scheme(location) { location.split(['?', '#']).next().unwrap_or(location) } else { location };
+        let name = location.get(path.rfind(['/', '\\']).map_or(0, |at| at + 1)..).unwrap_or(location);
         documents.locations.insert(source.resolve(location, name), Ok(0));
         // The document's name for itself (3.2, section 4.1.1), wherever it was found.
         if let Some(own) = documents.root().text("$self") {
@@ -212,7 +214,7 @@ impl<'v> Documents<'v> {
         let (mut next, mut failed) = (0, 0);
         while let Some(document) = documents.list.get(next) {
             let base = document.location.clone().unwrap_or_default();
-            for reference in foreign_references(&document.value, next == 0) {
+            for reference in foreign_references(&document.value, documents.root().value) {
                 let location = match has_scheme(&base) || has_scheme(&reference) {
                     // In a URL, an escape and what it stands for are different.
                     true => source.resolve(&base, &reference),
@@ -329,6 +331,24 @@ mod tests {
     use super::*;
 
     const LIMITS: Limits = Limits { documents: 10, bytes: 10_000 };
+
+    #[test]
+    fn a_query_with_slashes_is_no_folder() {
+        let text = |value: Value| value.to_string();
+        let root = "https://example.com/specs/api.json?ref=feature/x";
+        let source = BTreeMap::from([
+            (
+                root.to_owned(),
+                text(json!({ "a": { "$ref": "x" }, "b": { "$ref": "api.json?ref=feature/x#/c" }, "c": 1 })),
+            ),
+            ("https://example.com/specs/x".to_owned(), text(json!({ "found": 2 }))),
+        ]);
+        let mut diagnostics = Vec::new();
+        let documents = Documents::load(root, &source, LIMITS, &mut diagnostics).unwrap();
+        let found = |reference: &str| documents.find(0, reference).map(|node| node.value.clone());
+        assert_eq!(found("x"), Ok(json!({ "found": 2 })));
+        assert_eq!((found("api.json?ref=feature/x#/c"), documents.get(2).is_none()), (Ok(json!(1)), true));
+    }
 
     #[test]
     fn references_lead_anywhere() {

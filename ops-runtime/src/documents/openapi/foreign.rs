@@ -44,9 +44,17 @@ fn holds_values(key: &str) -> bool {
     holds(key) == Holds::Value || key == "value"
 }
 
-/// The documents that a document refers to, as they stand in its `$ref`s and discriminator mappings; the root document is a
-/// description for certain.
-pub(super) fn foreign_references(value: &Value, is_root: bool) -> BTreeSet<String> {
+/// True if a document has a schema of this name, which a discriminator may name without a `$ref`.
+fn has_schema(document: &Value, name: &str) -> bool {
+    let schemas =
+        [document.get("components").and_then(|components| components.get("schemas")), document.get("definitions")];
+    schemas.into_iter().flatten().any(|schemas| schemas.get(name).is_some())
+}
+
+/// The documents that a document refers to, as they stand in its `$ref`s and discriminators. The root document, which may be
+/// the same, is a description for certain.
+pub(super) fn foreign_references(value: &Value, root: &Value) -> BTreeSet<String> {
+    let document = value;
     let mut found = BTreeSet::new();
     let mut add = |reference: &Value| {
         let file = reference.as_str().map(|text| text.split_once('#').map_or(text, |(file, _)| file));
@@ -55,17 +63,20 @@ pub(super) fn foreign_references(value: &Value, is_root: bool) -> BTreeSet<Strin
         }
     };
     // An explicit stack: the value may be nested deeper than the thread's stack allows.
-    let mut stack = vec![(value, if is_root { Place::Part } else { Place::Fragment })];
+    let mut stack = vec![(value, if std::ptr::eq(value, root) { Place::Part } else { Place::Fragment })];
     while let Some((value, place)) = stack.pop() {
         match value {
             Value::Object(map) => {
                 map.get("$ref").into_iter().for_each(&mut add);
-                if map.contains_key("propertyName") {
-                    let mapping = map.get("mapping").and_then(Value::as_object);
+                if let Some(own) = map.get("discriminator").filter(|_| place != Place::Names) {
+                    let mapping = own.get("mapping").and_then(Value::as_object);
                     let targets = mapping.into_iter().flat_map(|mapping| mapping.values());
-                    // A mapping also takes bare names of schemas.
-                    let is_reference = |v: &&Value| v.as_str().is_some_and(|v| v.contains(['/', '.', '#']));
-                    targets.chain(map.get("defaultMapping")).filter(is_reference).for_each(&mut add);
+                    // A bare name means a schema first, even if it has dots.
+                    let is_reference = |target: &&Value| {
+                        let text = target.as_str().filter(|text| text.contains(['/', '.', '#']));
+                        text.is_some_and(|text| !has_schema(root, text) && !has_schema(document, text))
+                    };
+                    targets.chain(own.get("defaultMapping")).filter(is_reference).for_each(&mut add);
                 }
                 for (key, value) in map {
                     let key = key.as_str();
@@ -106,9 +117,9 @@ mod tests {
                 "parameters": { "examples": to("parameter") },
             },
             "discriminator": { "propertyName": "a", "mapping": { "a": "mapped.yaml", "b": "Bare" } },
-            "other": { "propertyName": "a", "defaultMapping": "default.yaml" },
+            "other": { "discriminator": { "propertyName": "a", "defaultMapping": "default.yaml" } },
         });
-        let found = foreign_references(&document, true);
+        let found = foreign_references(&document, &document);
         let expected = ["default", "mapped", "odd", "parameter", "path", "property"].map(|name| format!("{name}.yaml"));
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
     }
@@ -121,8 +132,34 @@ mod tests {
             "x-request-id": to("id"),
             "value": { "properties": { "a": to("a") }, "default": to("data"), "x-own": to("own") },
         });
-        let found = foreign_references(&fragment, false);
+        let found = foreign_references(&fragment, &Value::Null);
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a.yaml", "error.yaml", "id.yaml"]);
-        assert!(foreign_references(&fragment, true).is_empty());
+        assert!(foreign_references(&fragment, &fragment).is_empty());
+    }
+
+    #[test]
+    fn names_of_schemas_are_no_files() {
+        let mapping = |targets: Value| json!({ "discriminator": { "propertyName": "kind", "mapping": targets } });
+        let root = json!({
+            "components": { "schemas": {
+                "com.ex.Cat": {},
+                "Pet": mapping(json!({ "cat": "com.ex.Cat", "dog": "com.ex.Dog", "fish": "fish.yaml" })),
+            } },
+        });
+        assert_eq!(foreign_references(&root, &root).into_iter().collect::<Vec<_>>(), ["com.ex.Dog", "fish.yaml"]);
+        // The names of the root count in other documents, and their own do.
+        let part = json!({
+            "definitions": { "com.ex.Dog": {} },
+            "Pet": mapping(json!({ "cat": "com.ex.Cat", "dog": "com.ex.Dog", "fish": "fish.yaml" })),
+        });
+        assert_eq!(foreign_references(&part, &root).into_iter().collect::<Vec<_>>(), ["fish.yaml"]);
+    }
+
+    #[test]
+    fn properties_of_these_names_are_no_discriminator() {
+        let text = json!({ "type": "string", "description": "Maps a to b. See docs." });
+        let properties = json!({ "propertyName": text, "mapping": text, "discriminator": { "mapping": text } });
+        let document = json!({ "components": { "schemas": { "Ids": { "properties": properties } } } });
+        assert!(foreign_references(&document, &document).is_empty());
     }
 }

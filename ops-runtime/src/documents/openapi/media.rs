@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::document::Node;
 use super::reader::Reader;
-use super::text::short;
+use super::short::short;
 use crate::model::media::{Media, essence};
 
 /// Where a body goes.
@@ -30,19 +30,6 @@ impl Content<'_> {
     /// True if it is a stream of JSON texts.
     pub(super) fn is_of_texts(&self) -> bool {
         matches!(self.media, Media::Lines | Media::Sequence)
-    }
-}
-
-impl Media {
-    /// A word for a body of this type, which names its alternative.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Json => "Json",
-            Self::Form => "Form",
-            Self::Multipart => "Multipart",
-            Self::Text | Self::Events | Self::Lines | Self::Sequence => "Text",
-            Self::Bytes | Self::Other => "Bytes",
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::document::Node;
 use super::reader::Names;
-use super::text::{LONGEST, short, word};
+use super::short::short;
+use super::text::{LONGEST, word};
 use crate::Severity;
 use crate::documents::source::has_scheme;
 use crate::model::cut;

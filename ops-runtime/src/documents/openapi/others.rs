@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::document::Node;
-use super::text::short;
+use super::short::short;
 
 /// How many content types are named beside the first.
 const MAX_TYPES: usize = 4;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::Node;
 use super::reader::{Names, Reader};
-use super::text::short;
+use super::short::short;
 use super::version::Version;
 use crate::model::binding::is_reserved_header;
 use crate::model::media::Media;

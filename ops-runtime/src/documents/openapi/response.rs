@@ -6,7 +6,7 @@ use super::body::{Alternatives, null};
 use super::document::Node;
 use super::media::{Content, Side};
 use super::reader::Reader;
-use super::text::short;
+use super::short::short;
 use super::version::Version;
 use crate::model::media::Media;
 use crate::{ErrorDefinition, HttpResponse, Schema, StatusRange};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::document::Node;
 use super::reader::Reader;
-use super::text::short;
+use super::short::short;
 use super::version::Version;
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
@@ -33,11 +33,7 @@ impl<'a> Reader<'a> {
         if self.schemes.is_empty() || root.get("security").is_some() || specs.is_empty() || specs.iter().any(asks) {
             return;
         }
-        let schemes = match self.version {
-            Version::V20 => root.get("securityDefinitions"),
-            _ => root.get("components").and_then(|components| components.get("securitySchemes")),
-        };
-        if let Some(schemes) = schemes {
+        if let Some(schemes) = self.schemes_of(&root) {
             let help = "give the client itself its credentials, if operations need them";
             self.note(&schemes, "no operation asks for a security scheme", help);
         }
@@ -124,8 +120,8 @@ impl<'a> Reader<'a> {
 
     /// The ways to authenticate at an operation.
     pub(super) fn security(&mut self, operation: &Node<'a>) -> Vec<SecurityRequirement> {
-        if let Some(own) = operation.get("security").filter(|own| own.value.is_array()) {
-            let is_open = own.items().next().is_none() && !self.schemes.is_empty();
+        if let Some(own) = operation.get("security").filter(|own| !own.value.is_null()) {
+            let is_open = is_empty_list(&own) && !self.schemes.is_empty();
             // An empty list takes back what the document asks for (3.1, section 4.8.10). In a document without schemes there is
             // nothing to take back: it says nothing of credentials.
             return if is_open { vec![SecurityRequirement::new(&[])] } else { self.ways(operation) };
@@ -138,8 +134,13 @@ impl<'a> Reader<'a> {
         ways
     }
 
+    /// The ways that a place lists.
+    ///
+    /// If none of them can be read, they remain, and no caller of a server meets them: a mistake in a document must not
+    /// make an operation public.
     fn ways(&mut self, place: &Node<'a>) -> Vec<SecurityRequirement> {
-        let mut ways = Vec::new();
+        let Some(found) = place.get("security").filter(|found| !found.value.is_null()) else { return Vec::new() };
+        let (mut ways, mut unread) = (Vec::new(), Vec::new());
         let listed = self.list(place, "security");
         let is_long = |requirement: &Node<'a>| requirement.value.as_object().is_some_and(|r| r.len() > MAX_SCHEMES);
         if listed.len() > MAX_SCHEMES || listed.iter().any(is_long) {
@@ -151,40 +152,53 @@ impl<'a> Reader<'a> {
                 self.warn(&requirement, "a security requirement is not an object", "it was left out");
                 continue;
             }
-            let mut schemes = Vec::new();
-            let mut is_complete = true;
-            for (name, scopes) in requirement.members() {
-                match self.required_scheme(name, &scopes) {
-                    Some(scheme) => schemes.push(scheme),
-                    None => is_complete = false,
-                }
-            }
-            if is_complete {
-                let mut way = SecurityRequirement::new(&[]);
-                way.schemes = schemes.into();
+            let schemes: Vec<SecurityScheme> =
+                requirement.members().map(|(name, scopes)| self.required_scheme(name, &scopes)).collect();
+            let is_read = schemes.iter().all(|scheme| scheme.kind != SecurityKind::UNKNOWN);
+            let mut way = SecurityRequirement::new(&[]);
+            way.schemes = schemes.into();
+            if is_read {
                 ways.push(way);
+            } else {
+                // Its names stay, by which a client may have credentials.
+                unread.push(way);
             }
+        }
+        if ways.is_empty() && !is_empty_list(&found) {
+            let help = "a server of ours refuses all callers, and a client sends the credentials that it has";
+            self.warn(&found, "no way to authenticate can be read", help);
+            if unread.is_empty() {
+                const UNKNOWN: SecurityScheme = SecurityScheme::new("unknown", SecurityKind::UNKNOWN);
+                unread.push(SecurityRequirement::new(const { &[UNKNOWN] }));
+            }
+            return unread;
         }
         ways
     }
 
-    fn required_scheme(&mut self, name: &str, scopes: &Node<'a>) -> Option<SecurityScheme> {
+    /// A scheme of a requirement, with the scopes that are needed.
+    fn required_scheme(&mut self, name: &str, scopes: &Node<'a>) -> SecurityScheme {
         let named = self.schemes.get(name).cloned();
         let kind = match named {
             Some(kind) => kind,
             None => self.referred_scheme(name, scopes),
-        }?;
-        let mut scheme = SecurityScheme::owned(name.to_owned(), kind);
+        };
+        let mut scheme = SecurityScheme::owned(name.to_owned(), kind.unwrap_or(SecurityKind::UNKNOWN));
         let scopes = scopes.items().filter_map(|scope| scope.value.as_str());
         scheme.scopes = scopes.collect();
-        Some(scheme)
+        scheme
     }
 
-    /// A scheme by a reference, which may stand instead of a name (3.2, section 4.30).
+    /// A scheme that is not one of the root's: of the document of the requirement itself, or by a reference, which may stand
+    /// instead of a name (3.2, section 4.30).
     fn referred_scheme(&mut self, name: &str, at: &Node<'a>) -> Option<SecurityKind> {
-        let found = match name.contains(['#', '/', '.']) {
-            true => self.documents.find(at.document, name).and_then(|node| self.documents.resolve(node)).ok(),
-            false => None,
+        let own = self.documents.at(at.document, "").and_then(|document| self.schemes_of(&document)?.get(name));
+        let found = match own {
+            Some(own) => self.documents.resolve(own).ok(),
+            None if name.contains(['#', '/', '.']) => {
+                self.documents.find(at.document, name).and_then(|node| self.documents.resolve(node)).ok()
+            }
+            None => None,
         };
         if let Some(node) = found.filter(|node| node.value.is_object()) {
             return self.scheme(name, &node);
@@ -192,8 +206,20 @@ impl<'a> Reader<'a> {
         self.warn(
             at,
             format!("there is no security scheme `{}`", short(name)),
-            "this way to authenticate was left out",
+            "this way to authenticate counts only if no other can be read",
         );
         None
     }
+
+    /// The security schemes of a document.
+    fn schemes_of(&self, document: &Node<'a>) -> Option<Node<'a>> {
+        match self.version {
+            Version::V20 => document.get("securityDefinitions"),
+            _ => document.get("components")?.get("securitySchemes"),
+        }
+    }
+}
+
+fn is_empty_list(node: &Node<'_>) -> bool {
+    node.value.as_array().is_some_and(Vec::is_empty)
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::document::Node;
 use super::reader::Reader;
-use super::text::short;
+use super::short::short;
 use super::version::Version;
 use crate::documents::source::{has_scheme, join};
 use crate::{HttpBinding, ServerVariable};
@@ -83,11 +83,8 @@ impl<'a> Reader<'a> {
             return url.to_owned();
         }
         match self.location() {
-            Some(location) if url.starts_with("//") => {
-                let scheme = location.split_once(':').map_or("https", |(scheme, _)| scheme);
-                format!("{scheme}:{url}")
-            }
-            Some(location) => join(location.split(['?', '#']).next().unwrap_or_default(), url),
+            // A server without a path is the folder of the document.
+            Some(location) => join(location, if url.is_empty() { "." } else { url }),
             None if url.starts_with("//") => format!("https:{url}"),
             None if url.is_empty() => "/".to_owned(),
             None => url.to_owned(),

@@ -8,7 +8,7 @@ use super::body::{Body, bytes};
 use super::document::Node;
 use super::media::{Content, MAX_CONTENTS, sort};
 use super::reader::Reader;
-use super::text::short;
+use super::short::short;
 use crate::model::media::Media;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle};
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use self::marks::{Key, marks, rename};
 use self::narrow::{Found, Narrower, Table};
 use super::reader::{Reader, Streaming};
-use super::text::short;
+use super::short::short;
 use crate::model::media::Media;
 use crate::{Binding, Definition, HttpBinding, HttpFixed, Literal, OperationKind, OperationSpec, Schema};
 

@@ -1,12 +1,9 @@
 //! Parsing of documents, as JSON or else as YAML.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
-use super::yaml;
+use super::{repeated, yaml};
 use crate::Diagnostic;
-use crate::model::cut::start;
 
 /// How deep the values of a document may be nested; deeper ones are left out.
 ///
@@ -23,7 +20,10 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Va
         return Ok((value, false));
     }
     let error = match serde_json::from_str(text) {
-        Ok(value) => return Ok((value, true)),
+        Ok(value) => {
+            repeated::keys(text, diagnostics);
+            return Ok((value, true));
+        }
         Err(error) => error,
     };
     let is_deep = error.is_syntax() && error.to_string().starts_with("recursion limit");
@@ -90,28 +90,6 @@ fn shallow(text: &str) -> Option<String> {
     }
     out.push_str(text.get(start..)?);
     Some(out)
-}
-
-/// How much of a name is shown in a message.
-const SHOWN: usize = 120;
-
-/// A name or a reference of the document for a message; a long one is cut.
-pub(super) fn short(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => Cow::Owned(format!("{}...", text.get(..end).unwrap_or_default())),
-        None => Cow::Borrowed(text),
-    }
-}
-
-/// How many bytes of a message of others are shown.
-const LONGEST_MESSAGE: usize = 1_000;
-
-/// A message that others have written, such as a source of documents; a long one is cut.
-pub(super) fn brief(message: &str) -> Cow<'_, str> {
-    match start(message, LONGEST_MESSAGE) {
-        whole if whole.len() == message.len() => Cow::Borrowed(message),
-        start => Cow::Owned(format!("{start}...")),
-    }
 }
 
 /// The longest name that is made of other texts, in bytes.
@@ -195,6 +173,23 @@ mod tests {
         assert_eq!((error.message.as_str(), error.position), ("not JSON: expected `,` or `}`", Some((3, 3))));
         let error = parse("a: 1\nb: [\n", &mut Vec::new()).unwrap_err();
         assert!(error.message.starts_with("not YAML: ") && error.position.is_some(), "{error}");
+    }
+
+    #[test]
+    fn repeated_keys_are_told_of_json_as_of_yaml() {
+        let texts =
+            [("{\n  \"a\": {\n  \"b\": {},\n  \"b\": [\n1] } }", true), ("a:\n  c: 1\n  b: {}\n  b:\n  - 1\n", false)];
+        for (text, is_json) in texts {
+            let mut diagnostics = Vec::new();
+            let (value, found) = parse(text, &mut diagnostics).unwrap();
+            assert_eq!((&value["a"]["b"], found), (&json!([1]), is_json));
+            let [told] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
+            assert_eq!((told.pointer.as_str(), told.help.as_deref()), ("/a/b", Some("the last was taken")));
+            assert_eq!(told.message, "the key `b` stands here more than once");
+            let pointers = ["/a/b"].into_iter().collect();
+            let place = super::super::position::positions(text, is_json, &pointers).get("/a/b").copied();
+            assert_eq!((told.position.or(place), place), (Some((4, 3)), Some((4, 3))), "{text}");
+        }
     }
 
     #[test]

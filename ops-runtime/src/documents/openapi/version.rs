@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::text::{kind, of_markup, short};
+use super::short::short;
+use super::text::{kind, of_markup};
 use crate::Diagnostic;
 
 /// A dialect of OpenAPI.

@@ -11,7 +11,7 @@ use super::media::Side;
 use super::name::Found;
 use super::operation::size;
 use super::reader::{Names, Reader};
-use super::text::short;
+use super::short::short;
 use crate::model::media::Media;
 use crate::{OperationKind, OperationSpec, Schema, Text};
 

@@ -8,7 +8,8 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::pointer;
-use super::text::{MAX_DEPTH, Position, short};
+use super::short::short;
+use super::text::{MAX_DEPTH, Position};
 use crate::model::cut;
 use crate::model::diagnostic::{MOST, MOST_POINTER};
 use crate::{Diagnostic, Severity};
@@ -85,10 +86,17 @@ enum Node {
 struct Frame {
     node: Node,
     anchor: usize,
-    /// The key of the next value, and true if it was written plain.
-    key: Option<(String, bool)>,
+    /// The key of the next value.
+    key: Option<Key>,
     /// The values of `<<`.
     merges: Vec<Value>,
+}
+
+struct Key {
+    text: String,
+    /// True if it was written plain.
+    is_plain: bool,
+    position: Position,
 }
 
 /// A value under an anchor, with how many bytes it takes and how deep it is.
@@ -203,16 +211,25 @@ impl Builder<'_> {
             Node::List(items) => items.push(value),
             Node::Map(map) => match frame.key.take() {
                 // Keys are text in JSON: `200:` is `"200"`, and a collection as a key is its JSON.
-                None => frame.key = Some(text.unwrap_or_else(|| (value.to_string(), false))),
-                Some((key, true)) if key == "<<" => frame.merges.push(value),
-                Some((key, _)) => {
+                None => {
+                    let (text, is_plain) = text.unwrap_or_else(|| (value.to_string(), false));
+                    frame.key = Some(Key { text, is_plain, position });
+                }
+                Some(key) if key.is_plain && key.text == "<<" => frame.merges.push(value),
+                Some(key) => {
                     // The last value of a key counts, as in JSON.
-                    if let Some(known) = map.get_mut(&key) {
+                    if let Some(known) = map.get_mut(&key.text) {
                         *known = value;
-                        let message = format!("the key `{}` stands here more than once", short(&key));
+                        let message = format!("the key `{}` stands here more than once", short(&key.text));
+                        let position = key.position;
+                        // While it is the key of the frame, the pointer leads to it.
+                        frame.key = Some(key);
                         self.warn(position, message, "the last was taken");
+                        if let Some(frame) = self.stack.last_mut() {
+                            frame.key = None;
+                        }
                     } else {
-                        map.insert(key, value);
+                        map.insert(key.text, value);
                     }
                 }
             },
@@ -241,8 +258,8 @@ impl Builder<'_> {
             match &frame.node {
                 Node::List(items) => pointer::push(&mut pointer, &items.len().to_string()),
                 Node::Map(_) => {
-                    if let Some((key, _)) = &frame.key {
-                        pointer::push(&mut pointer, key);
+                    if let Some(key) = &frame.key {
+                        pointer::push(&mut pointer, &key.text);
                     }
                 }
             }
@@ -394,7 +411,15 @@ mod tests {
         let mut diagnostics = Vec::new();
         let value = parse("a: 1\nb: {c: 1, c: 2}\n", &mut diagnostics).unwrap();
         assert_eq!(value, json!({ "a": 1, "b": { "c": 2 } }));
-        assert_eq!((diagnostics[0].pointer.as_str(), diagnostics[0].position), ("/b", Some((2, 14))));
+        assert_eq!((diagnostics[0].pointer.as_str(), diagnostics[0].position), ("/b/c", Some((2, 11))));
+
+        // The place is that of the second key, however long its value is.
+        let mut diagnostics = Vec::new();
+        let text = "paths:\n  /a:\n    get: {}\n  /a:\n    put: {}\n    post:\n      x: 1\nlast: {}\n";
+        let value = parse(text, &mut diagnostics).unwrap();
+        assert_eq!(value["paths"]["/a"], json!({ "put": {}, "post": { "x": 1 } }));
+        assert_eq!((diagnostics[0].pointer.as_str(), diagnostics[0].position), ("/paths/~1a", Some((4, 3))));
+        assert_eq!((diagnostics.len(), value["last"].clone()), (1, json!({})));
 
         let mut diagnostics = Vec::new();
         let value = parse("a: &a [1, *a]", &mut diagnostics).unwrap();

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Comparison, Part, Place};
 use crate::documents::change::{not_null, value};
+use crate::model::binding::alternative::alternative;
 use crate::model::media::essence;
 use crate::pointer;
 use crate::{HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
@@ -46,10 +47,27 @@ impl Comparison<'_> {
             let server = new_http.server.as_deref().unwrap_or("not named");
             self.tell(Part::Operation, "server", "/server", &format!("it is {server} now"), false);
         }
+        self.server_variables(old_http, new_http);
         self.security(&old_http.security, &new_http.security);
         self.parameters(old, new, old_http, new_http);
         self.bodies(old, new, old_http, new_http);
         self.outputs(old, new, old_http, new_http);
+    }
+
+    /// Compares the variables that both versions of the server's URL have.
+    fn server_variables(&mut self, old: &HttpBinding, new: &HttpBinding) {
+        for is in new.server_variables.iter() {
+            let Some(was) = old.server_variables.iter().find(|was| was.name == is.name) else { continue };
+            if was.default != is.default {
+                let message =
+                    format!("its variable `{}` is `{}` by default now, not `{}`", is.name, is.default, was.default);
+                self.tell(Part::Operation, "server", "/serverVariables", &message, false);
+            }
+            if was.values != is.values {
+                let message = format!("its variable `{}` may have other values now", is.name);
+                self.tell(Part::Operation, "server", "/serverVariables", &message, false);
+            }
+        }
     }
 
     fn parameters(&mut self, old: &OperationSpec, new: &OperationSpec, old_http: &HttpBinding, new_http: &HttpBinding) {
@@ -162,14 +180,25 @@ impl Comparison<'_> {
         }
         let schemas =
             old_http.schema_of_body(old_first, &old_input).zip(new_http.schema_of_body(new_first, &new_input));
-        for body in old_http.bodies.iter() {
-            match new_http.bodies.iter().find(|new| essence(&new.content_type) == essence(&body.content_type)) {
-                Some(new) => self.both_bodies(body, new, schemas.as_ref(), &at),
-                None if new_http.bodies.iter().any(|new| covers(&new.content_type, &body.content_type)) => {}
-                None => {
-                    let message = format!("`{}` is not taken any more", body.content_type);
-                    self.tell(Part::Request, "body", &at, &message, true);
-                }
+        let (old_types, new_types) = (types_of(old_http), types_of(new_http));
+        let own =
+            schemas.as_ref().map(|(old, new)| schemas_of((old, old_types.as_slice()), (new, new_types.as_slice())));
+        let own_of = |old: usize, new: usize| {
+            let (old_own, new_own) = own.as_ref()?;
+            Some((*old_own.get(old)?, *new_own.get(new)?))
+        };
+        let mut pairs: Vec<(&HttpBody, (&Value, &Value))> = Vec::new();
+        let found = counterparts(&old_types, &new_types);
+        for ((at_old, body), found) in old_http.bodies.iter().enumerate().zip(found) {
+            let is_range = |new: &HttpBody| covers(&new.content_type, &body.content_type);
+            if let Some((at_new, new)) = found.and_then(|found| Some((found, new_http.bodies.get(found)?))) {
+                self.both_bodies(body, new, own_of(at_old, at_new), &at);
+                pairs.extend(own_of(at_old, at_new).map(|own| (body, own)));
+            } else if let Some(at_new) = new_http.bodies.iter().position(is_range) {
+                pairs.extend(own_of(at_old, at_new).map(|own| (body, own)));
+            } else {
+                let message = format!("`{}` is not taken any more", body.content_type);
+                self.tell(Part::Request, "body", &at, &message, true);
             }
         }
         for body in new_http.bodies.iter() {
@@ -177,18 +206,74 @@ impl Comparison<'_> {
                 self.tell(Part::Request, "body", &at, &format!("`{}` is taken now", body.content_type), false);
             }
         }
-        if let Some((old, new)) = &schemas {
-            self.schemas(Place::Body, old, new, "body", &at);
+        let Some((old_schema, new_schema)) = &schemas else { return };
+        if pairs.is_empty() {
+            return self.schemas(Place::Body, old_schema, new_schema, "body", &at);
+        }
+        let mut compared: HashSet<(*const Value, *const Value)> = HashSet::new();
+        for (old, (old_own, new_own)) in pairs {
+            if !compared.insert((std::ptr::from_ref(old_own), std::ptr::from_ref(new_own))) {
+                continue;
+            }
+            let is_one_for_all = std::ptr::eq(old_own, old_schema) && std::ptr::eq(new_own, new_schema);
+            let subject = if is_one_for_all { "body".to_owned() } else { format!("body as `{}`", old.content_type) };
+            let all = old_schema.get("oneOf").and_then(Value::as_array);
+            let number = all.and_then(|all| all.iter().position(|own| std::ptr::eq(own, old_own)));
+            let place = number.map_or_else(|| at.clone(), |number| format!("{at}/oneOf/{number}"));
+            self.schemas(Place::Body, old_own, new_own, &subject, &place);
         }
     }
 
     /// Compares a body of a content type with its new version.
-    fn both_bodies(&mut self, old: &HttpBody, new: &HttpBody, schemas: Option<&(Value, Value)>, at: &str) {
-        self.fields(old, new, schemas, at);
+    fn both_bodies(&mut self, old: &HttpBody, new: &HttpBody, own: Option<(&Value, &Value)>, at: &str) {
+        if let Some((old_own, new_own)) = own {
+            self.fields(old, new, old_own, new_own, at);
+        }
         if old.fixed != new.fixed {
             self.tell(Part::Request, "body", at, "the operation sets other properties itself now", true);
         }
     }
+}
+
+/// The content types of the bodies, without a key.
+fn types_of(http: &HttpBinding) -> Vec<((), &str)> {
+    http.bodies.iter().map(|body| ((), &*body.content_type)).collect()
+}
+
+/// The old and the new schema of each content type. If it is unclear which one a type has, it is that for all, on both
+/// sides: an alternative and all of them are no versions of each other.
+pub(super) fn schemas_of<'v, K>(
+    (old, old_types): (&'v Value, &[(K, &str)]),
+    (new, new_types): (&'v Value, &[(K, &str)]),
+) -> (Vec<&'v Value>, Vec<&'v Value>) {
+    own_schemas(old, old_types)
+        .zip(own_schemas(new, new_types))
+        .unwrap_or_else(|| (vec![old; old_types.len()], vec![new; new_types.len()]))
+}
+
+/// The schema of each content type, which is that for all if there is only one. `None` if one of them is unclear.
+fn own_schemas<'v, K>(schema: &'v Value, types: &[(K, &str)]) -> Option<Vec<&'v Value>> {
+    let all = schema.get("oneOf").and_then(Value::as_array).filter(|_| types.len() > 1);
+    let Some(all) = all else { return Some(vec![schema; types.len()]) };
+    let content_types: Vec<&str> = types.iter().map(|(_, content_type)| *content_type).collect();
+    (0..types.len()).map(|at| alternative(all, &content_types, at)).collect()
+}
+
+/// The places of the counterparts of content types among others with the same key: of an equal type, else of one with
+/// other parameters, which is no counterpart yet if possible.
+pub(super) fn counterparts<K: PartialEq>(types: &[(K, &str)], others: &[(K, &str)]) -> Vec<Option<usize>> {
+    let is_equal =
+        |one: &(K, &str), other: &(K, &str)| one.0 == other.0 && one.1.trim().eq_ignore_ascii_case(other.1.trim());
+    let is_like = |one: &(K, &str), other: &(K, &str)| one.0 == other.0 && essence(one.1) == essence(other.1);
+    let mut found: Vec<Option<usize>> =
+        types.iter().map(|one| others.iter().position(|other| is_equal(one, other))).collect();
+    let mut met: HashSet<usize> = found.iter().copied().flatten().collect();
+    for (one, found) in types.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+        let like = || others.iter().enumerate().filter(|(_, other)| is_like(one, other)).map(|(at, _)| at);
+        *found = like().find(|at| !met.contains(at)).or_else(|| like().next());
+        met.extend(*found);
+    }
+    found
 }
 
 /// The description in the document: without one, it is the request.

@@ -6,19 +6,24 @@ use serde_json::Value;
 
 use super::binding::{covers, is_scalar};
 use super::{Comparison, Part};
+use crate::documents::change::not_null;
 use crate::model::media::{Media, essence};
 use crate::{HttpBody, HttpField, ParameterLocation, ParameterStyle, pointer};
 
 impl Comparison<'_> {
     /// Compares how the fields or parts of a body are written, by the old and the new schema of the body.
-    pub(super) fn fields(&mut self, old: &HttpBody, new: &HttpBody, schemas: Option<&(Value, Value)>, at: &str) {
+    pub(super) fn fields(&mut self, old: &HttpBody, new: &HttpBody, old_schema: &Value, new_schema: &Value, at: &str) {
+        let parts = part_of(old, &not_null(old_schema, self.old)).zip(part_of(new, &not_null(new_schema, self.new)));
+        if let Some((_, is)) = parts.filter(|(was, is)| was != is) {
+            self.tell(Part::Request, "body", at, &format!("its part is called `{is}` now"), true);
+        }
         let (old_fields, new_fields) = (by_name(old), by_name(new));
         for name in old.fields.iter().chain(new.fields.iter()).map(|field| &*field.name) {
             let (was, is) = (old_fields.get(name).copied(), new_fields.get(name).copied());
             if was == is {
                 continue;
             }
-            let property = schemas.and_then(|(old, new)| self.bodies.comparer.property(old, new, name));
+            let property = self.bodies.comparer.property(old_schema, new_schema, name);
             // A property that only one version has is told as such. One without an encoding is written by default.
             if property.is_none() && (was.is_none() || is.is_none()) {
                 continue;
@@ -29,6 +34,15 @@ impl Comparison<'_> {
                 self.tell_inside(Part::Request, "body", &inside, at.len(), message, true);
             }
         }
+    }
+}
+
+/// The name of the part, or of all parts, of a multipart body that is no object.
+fn part_of<'b>(body: &'b HttpBody, schema: &Value) -> Option<&'b str> {
+    let is_whole = schema.get("type").is_some_and(|kind| kind != "object");
+    match body.fields.as_ref() {
+        [field] if is_whole && essence(&body.content_type) == "multipart/form-data" => Some(field.name.as_ref()),
+        _ => None,
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::binding::covers;
+use super::binding::{counterparts, covers, schemas_of};
 use super::{Comparison, Effect, Part, Place};
 use crate::documents::change::value;
-use crate::model::media::essence;
+use crate::model::media::{Media, essence};
 use crate::{ErrorDefinition, HttpBinding, HttpResponse, OperationKind, OperationSpec, StatusRange, pointer};
 
 /// A success: its status, its content types, and the place of its schema in the output.
@@ -60,13 +60,40 @@ impl Comparison<'_> {
                 self.schemas(Place::Response, old, new, &subject, &place);
             }
         }
-        if is_stream || old_successes.is_empty() || new_successes.is_empty() {
+        if is_stream {
+            self.items((&streams(old_http), &old_output), (&streams(new_http), &new_output));
+        } else if old_successes.is_empty() || new_successes.is_empty() {
             self.schemas(Place::Response, &old_output, &new_output, "", "/output");
         }
         if old_http.responses.iter().any(|r| r.whole_event) != new_http.responses.iter().any(|r| r.whole_event) {
             self.tell(Part::Response, "", "/output", "its items are other parts of events now", true);
         }
         self.errors(old, new, old_http, new_http);
+    }
+
+    /// Compares the items of streams by their statuses and content types, or the whole outputs if none are the same.
+    fn items(
+        &mut self,
+        (old, old_output): (&[(StatusRange, &str)], &Value),
+        (new, new_output): (&[(StatusRange, &str)], &Value),
+    ) {
+        let found = counterparts(new, old);
+        if found.iter().all(Option::is_none) {
+            return self.schemas(Place::Response, old_output, new_output, "", "/output");
+        }
+        let (old_own, new_own) = schemas_of((old_output, old), (new_output, new));
+        let mut compared: HashSet<(*const Value, *const Value)> = HashSet::new();
+        for (((status, _), is), found) in new.iter().zip(new_own).zip(found) {
+            let was = match found.and_then(|found| old_own.get(found)) {
+                Some(was) => *was,
+                // A client does not ask for another content type.
+                None if old.iter().any(|(own, _)| own == status) => continue,
+                None => old_output,
+            };
+            if compared.insert((std::ptr::from_ref(was), std::ptr::from_ref(is))) {
+                self.schemas(Place::Response, was, is, "", "/output");
+            }
+        }
     }
 
     /// Compares the content types of a success; true if its schemas are of the same one.
@@ -136,6 +163,16 @@ fn successes(http: &HttpBinding) -> Vec<Success<'_>> {
         }
     }
     found
+}
+
+/// The streams of all successes, by their statuses and content types.
+fn streams(http: &HttpBinding) -> Vec<(StatusRange, &str)> {
+    let found = successes(http);
+    let responses = found.iter().flat_map(|success| success.responses.iter());
+    responses
+        .filter_map(|response| Some((response.status, response.content_type.as_deref()?)))
+        .filter(|(_, content_type)| Media::of(content_type).is_stream())
+        .collect()
 }
 
 fn failures(http: &HttpBinding) -> Vec<StatusRange> {

@@ -1,5 +1,6 @@
 //! Changes of documents, in a few words, and which of them break.
 
+mod bodies;
 mod fields;
 mod names;
 mod schemas;

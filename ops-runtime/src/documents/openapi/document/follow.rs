@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Documents, GUESSES, MAX_HOPS, Node, STEPS};
 use crate::documents::openapi::anchor::Anchors;
 use crate::documents::openapi::pointer::{Path, percent_decoded, tokens};
-use crate::documents::openapi::text::short;
+use crate::documents::openapi::short::short;
 use crate::documents::source::join;
 use crate::model::nearest::{nearest, question};
 use crate::pointer::unescaped;

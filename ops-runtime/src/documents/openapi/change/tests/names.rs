@@ -87,3 +87,32 @@ fn reserved_characters_of_a_parameter() {
         assert_eq!(told(kind.clone()), Vec::<String>::new(), "{kind}");
     }
 }
+
+#[test]
+fn security_that_cannot_be_read_is_no_free_access() {
+    let with = |ways: Value| shop(&[(&format!("{SHOW}/security"), ways)]);
+    let told = |old: &Api, new: &Api| changes(old, new).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (key, misspelt) = (with(json!([{ "key": [] }])), with(json!([{ "Key": [] }])));
+    let message =
+        "breaking: `shop.show`: security: `key` (the header `X-Key`) does not suffice any more, but `Key` (unknown)";
+    assert_eq!(told(&key, &misspelt), [message]);
+    let message = "breaking: `shop.show`: security: it needs credentials now: `unknown` (unknown)";
+    assert_eq!(told(&with(json!([])), &with(json!(["key"]))), [message]);
+}
+
+#[test]
+fn variables_of_a_server() {
+    let with = |variable: Value| {
+        let servers = json!([{ "url": "https://{region}.example.com", "variables": { "region": variable } }]);
+        shop(&[("/servers", servers)])
+    };
+    let told =
+        |old: Value, new: Value| changes(&with(old), &with(new)).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let all = "change: `shop.list`, `shop.add`, `shop.show`: server: its variable `region`";
+    let old = json!({ "default": "eu", "enum": ["eu", "us"] });
+    assert_eq!(
+        told(old.clone(), json!({ "default": "us", "enum": ["us"] })),
+        [format!("{all} is `us` by default now, not `eu`"), format!("{all} may have other values now")]
+    );
+    assert_eq!(told(old.clone(), old), [""; 0]);
+}

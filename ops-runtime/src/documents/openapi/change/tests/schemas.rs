@@ -18,6 +18,7 @@ fn told(old: &Value, new: &Value) -> Vec<String> {
             ("/components/schemas/Dog", kind("barks")),
             ("/components/schemas/Fish", tagged("fish")),
             ("/components/schemas/Bird", tagged("bird")),
+            ("/components/schemas/Newt", json!({ "type": "object", "properties": { "kind": { "const": "newt" } } })),
             ("/components/schemas/Pets", json!({ "oneOf": [to("Cat"), to("Dog")] })),
         ])
     };
@@ -86,6 +87,38 @@ fn what_selects_a_variant_is_a_promise() {
             "!response: `Dog` can come now without a value of `kind` that is known",
         ]
     );
+}
+
+#[test]
+fn a_discriminator_may_come_or_go() {
+    let kind = json!({ "propertyName": "kind" });
+    let bare = |names: &[&str]| json!({ "oneOf": names.iter().map(|name| to(name)).collect::<Value>() });
+    let (with, without) = (mapped("cat", "dog"), bare(&["Cat", "Dog"]));
+    assert_eq!(
+        told(&with, &without),
+        [
+            "request: `kind` does not select its variants any more",
+            "!response: `kind` does not select its variants any more",
+        ]
+    );
+    assert_eq!(
+        told(&without, &with),
+        ["!request: `kind` selects its variants now", "response: `kind` selects its variants now"]
+    );
+    // These say their values themselves.
+    let (with, without) = (tagged(&["Fish", "Bird"], &kind), bare(&["Fish", "Bird"]));
+    assert_eq!(
+        told(&without, &with),
+        ["request: `kind` selects its variants now", "response: `kind` selects its variants now"]
+    );
+    // But one of them need not say it.
+    assert_eq!(
+        told(&bare(&["Fish", "Newt"]), &tagged(&["Fish", "Newt"], &kind)),
+        ["!request: `kind` selects its variants now", "response: `kind` selects its variants now"]
+    );
+    // Another value is mapped to one of them.
+    let mapped = json!({ "propertyName": "kind", "mapping": { "shark": "Fish", "bird": "Bird" } });
+    assert!(told(&without, &tagged(&["Fish", "Bird"], &mapped))[0].starts_with('!'));
 }
 
 #[test]
@@ -269,6 +302,49 @@ fn a_new_property_may_have_been_given_as_another_one() {
             &of(json!({ "allOf": [{ "type": "object", "properties": more }, { "oneOf": either() }] }))
         ),
         new
+    );
+}
+
+#[test]
+fn a_new_property_may_have_been_given_by_a_pattern() {
+    let of = |schema: Value| json!({ "type": "object", "properties": { "p": schema } });
+    let patterns = |pattern: &str| json!({ pattern: { "type": "string" } });
+    let new = ["request: the property is new", "response: the property is new"];
+    let kinds = "it was string and is integer now";
+    for (pattern, is_matched) in [
+        ("^x-", true),
+        ("^x-.*$", true),
+        ("-a$", true),
+        ("-", true),
+        ("^x-a$", true),
+        ("^[xy]-", false),
+        ("^y-", false),
+        ("^a$", false),
+        ("-x$", false),
+        ("b", false),
+    ] {
+        let old = of(json!({ "type": "object", "patternProperties": patterns(pattern) }));
+        let added = json!({ "x-a": { "type": "integer" } });
+        let added = of(json!({ "type": "object", "properties": added, "patternProperties": patterns(pattern) }));
+        let expected = match is_matched {
+            true => {
+                vec![new[0].to_owned(), format!("!request: {kinds}"), new[1].to_owned(), format!("!response: {kinds}")]
+            }
+            false => new.map(str::to_owned).to_vec(),
+        };
+        assert_eq!(told(&old, &added), expected, "{pattern}");
+    }
+    // It is unclear whether this one matches, so it may be one of the others.
+    let others = |properties: Value| {
+        let mut of_both = json!({ "type": "object", "patternProperties": patterns("^[xy]-") });
+        of_both["additionalProperties"] = json!({ "type": "boolean" });
+        of_both["properties"] = properties;
+        of(of_both)
+    };
+    let kinds = "it was boolean and is integer now";
+    assert_eq!(
+        told(&others(json!({})), &others(json!({ "x-a": { "type": "integer" } }))),
+        [new[0].to_owned(), format!("!request: {kinds}"), new[1].to_owned(), format!("!response: {kinds}")]
     );
 }
 
