@@ -201,7 +201,10 @@ fn spec(path: &Path, value: Value, specs: &mut BTreeMap<String, Specs>) -> Resul
 }
 
 /// A namespace also names a file, so it must not lead out of a folder.
-pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
+///
+/// # Errors
+/// If the text is no namespace.
+pub fn check_namespace(namespace: &str) -> Result<(), Error> {
     if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
         let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
         return Err(Error::Settings(message));

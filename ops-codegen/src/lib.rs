@@ -84,7 +84,7 @@ mod error;
 #[doc(hidden)]
 pub mod folder {
     //! The files of a folder, for the command.
-    pub use crate::directory::{Files, Kind, files, kind};
+    pub use crate::directory::{Files, Kind, check_namespace, files, kind};
 }
 mod generate;
 #[cfg(feature = "overlays")]

@@ -344,6 +344,16 @@ async fn what_an_operation_asks_for_is_in_the_environment() {
         let told = "warning: a credential in the header `Authorization` replaces the one of `--header`";
         assert_eq!(called.stderr.contains(told), is_replaced, "{options:?}: {}", called.stderr);
     }
+    // So is a token that is not sent. One that the operation takes comes before those of the environment.
+    let options = ["--bearer-env", "SAID", "--credentials-env", "KEYED"];
+    for (operation, said, is_unsent) in [("byKey", "other", true), ("byToken", "s3cr3t", false)] {
+        let variables = [("SAID", said), ("KEYED_API_KEY", "s3cr3t"), ("KEYED_TOKEN", "other")];
+        let called = call(operation, &options, &variables);
+        assert_eq!(called.status, 0, "{operation}: {}", called.stderr);
+        let told =
+            "warning: the token is not sent: what is called takes none, and `--credentials-env` has what it asks for\n";
+        assert_eq!(called.stderr.contains(told), is_unsent, "{operation}: {}", called.stderr);
+    }
     // Credentials that the server does not take are another matter.
     let wrong = call("byKey", &prefix, &[("KEYED_API_KEY", "wrong")]);
     assert!(wrong.status == 1 && !wrong.stderr.contains("--credentials-env"), "{}", wrong.stderr);

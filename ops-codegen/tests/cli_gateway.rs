@@ -240,18 +240,24 @@ fn a_mock_calls_no_server() {
     }
 }
 
-/// The command over HTTP, with what it told before it listened.
+/// The command over HTTP, with what it told before it listened, and after it.
 struct Listener {
     child: Child,
     address: String,
     told: Vec<String>,
+    log: Arc<Mutex<String>>,
 }
 
 impl Listener {
     fn start(arguments: &[&str], folder: &Path) -> Self {
+        Self::start_with(arguments, folder, &[])
+    }
+
+    fn start_with(arguments: &[&str], folder: &Path, variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
         command.arg("serve").args(arguments).args(["--http", "127.0.0.1:0"]).current_dir(folder);
-        command.env("ANN_TOKEN", "anns-own-token").stdin(Stdio::null()).stdout(Stdio::null());
+        command.envs(variables.iter().copied()).env("ANN_TOKEN", "anns-own-token");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let (mut told, mut address) = (Vec::new(), None);
@@ -263,8 +269,23 @@ impl Listener {
             told.push(line);
         }
         // What it tells later is read, so that it can tell it.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address: address.unwrap_or_else(|| panic!("{told:?}")), told }
+        let log = Arc::<Mutex<String>>::default();
+        let kept = log.clone();
+        std::thread::spawn(move || lines.for_each(|line| kept.lock().unwrap().push_str(&(line + "\n"))));
+        Self { child, address: address.unwrap_or_else(|| panic!("{told:?}")), told, log }
+    }
+
+    /// Waits until the log has a text, and gives the line with it.
+    fn logged(&self, text: &str) -> String {
+        let begun = std::time::Instant::now();
+        loop {
+            let log = self.log.lock().unwrap().clone();
+            if let Some(line) = log.lines().find(|line| line.contains(text)) {
+                return line.to_owned();
+            }
+            assert!(begun.elapsed() < std::time::Duration::from_secs(30), "no `{text}` in the log: {log}");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
     }
 
     /// Sends a request without a body, and gives the whole answer.

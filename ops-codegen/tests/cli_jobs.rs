@@ -316,6 +316,12 @@ async fn jobs_from_a_shell() {
         assert_eq!(job.status().await.unwrap(), JobStatus::Cancelled);
         assert_eq!(nats.ops(&["discard", &id(&job)]).good(), format!("discarded {}\n", id(&job)));
     }
+    // One that is given twice is changed once, and that is no failure.
+    let twice = submit("other.pay", 3, options()).await;
+    for (command, done) in [("cancel", "cancelled"), ("discard", "discarded")] {
+        let told = nats.ops(&[command, &id(&twice), &id(&twice)]).good();
+        assert_eq!(told, format!("{done} {}\n", id(&twice)));
+    }
     let told = nats.ops(&["cancel", &id(&runs), &id(&later), &id(&other), "--json"]).json();
     assert_eq!(told.as_array().unwrap().iter().filter(|told| told["changed"] == true).count(), 3);
     assert_eq!(runs.status().await.unwrap(), JobStatus::Cancelled);

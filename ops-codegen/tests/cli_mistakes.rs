@@ -230,9 +230,16 @@ async fn serve() -> String {
     };
     let photo = || async { ([("content-type", "image/png")], &b"\x89PNG\xff\x00"[..]) };
     let count = |bytes: axum::body::Bytes| async move { axum::Json(json!(format!("{:?}", bytes.as_ref()))) };
+    let silent = || async {
+        let first = futures_util::stream::iter([Ok::<_, std::convert::Infallible>("data: {\"n\":1}\n\n")]);
+        let body =
+            axum::body::Body::from_stream(futures_util::StreamExt::chain(first, futures_util::stream::pending()));
+        ([("content-type", "text/event-stream")], body)
+    };
     let router = Router::new()
         .route("/photo", get(photo).put(count).post(count))
         .route("/any", get(photo))
+        .route("/silent", get(silent))
         .route("/ping", get(|| async { StatusCode::NO_CONTENT }))
         .route("/pets", post(problem))
         .route("/pets/{id}", get(pet));
@@ -308,6 +315,8 @@ async fn errors_and_policies_of_calls() {
     let (status, _, stderr) = run(&["addPet", "body.id=1", "body.name=Rex"]);
     assert_eq!(status, 1, "{stderr}");
     assert!(stderr.starts_with("error: shop.addPet: HTTP 422: Unprocessable Entity: the name is taken\n"), "{stderr}");
+    let (_, _, stderr) = run(&["addPet", "body.id=1", "body.name=Rex", "--header", "Content-Type: text/plain"]);
+    assert!(stderr.starts_with("warning: the input decides the header `Content-Type`, not `--header`\n"), "{stderr}");
     let (_, _, stderr) = run(&["showPet", "petId=3"]);
     assert_eq!(stderr, "error: shop.showPet: HTTP 502: Bad Gateway\n<html><script>no</script></html>\n");
     let (_, _, stderr) = run(&["showPet", "petId=4"]);
@@ -330,6 +339,23 @@ async fn errors_and_policies_of_calls() {
     let (status, _, stderr) = run(&["ping", "-o", "ping.json"]);
     assert_eq!((status, &*stderr), (0, "note: `ping.json` has `null`, because the answer has no data\n"));
     assert_eq!(run(&["showPet", "petId=x"]).0, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stream_that_is_silent_ends() {
+    let (folder, url) = (Folder::new("silent"), serve().await);
+    let content = "{ text/event-stream: { schema: { type: object, properties: { n: { type: integer } } } } }";
+    let operation =
+        format!("{{ operationId: events, responses: {{ 200: {{ description: x, content: {content} }} }} }}");
+    let info = "openapi: 3.1.0\ninfo: { title: x, version: '1' }\n";
+    folder.write("x.yaml", &format!("{info}paths:\n  /silent:\n    get: {operation}\n"));
+    let begun = std::time::Instant::now();
+    let line = ["call", "x.yaml", "events", "--raw", "--base-url", &url, "--timeout", "1"];
+    let (status, stdout, stderr) = folder.ops(&line);
+    assert_eq!((status, stdout.as_str()), (1, "{\"n\":1}\n"), "{stderr}");
+    assert!(stderr.contains("the subscription stayed silent for 1s: raise `--timeout`\n"), "{stderr}");
+    assert!(stderr.contains("an item of the stream was an error"), "{stderr}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
 const PHOTOS: &str = r##"openapi: 3.1.0
@@ -386,6 +412,16 @@ async fn files_are_sent_and_written() {
     let output = Command::new(env!("CARGO_BIN_EXE_ops")).args(line).current_dir(&folder.0).output().unwrap();
     assert_eq!(output.stdout, bytes);
     folder.fails(2, &["call", "photos.yaml", "put", "body=@none.png"], &["`none.png` cannot be read"]);
+    // A body that is not described is not read: the file of an earlier call is not replaced by nothing.
+    folder.write("nothing.yaml", &PHOTOS.replace(", content: { '*/*': {} }", ""));
+    folder.write("earlier", "kept");
+    let skipped = "the document describes no body, and the answer has a body of type `image/png`, which was skipped";
+    for file in ["earlier", "-"] {
+        let line = ["call", "nothing.yaml", "showAny", "-o", file, "--base-url", &url];
+        let told = folder.fails(1, &line, &[&format!("error: `{file}` is not written: {skipped}")]);
+        assert!(!told.contains("no data"), "{told}");
+    }
+    assert_eq!(folder.read("earlier"), "kept");
     folder.fails(2, &["call", "photos.yaml", "show", "-o", "x", "--raw"], &["--raw"]);
 }
 

@@ -149,8 +149,17 @@ fn a_pipe_is_a_document() {
         (&["call", "PIPE", "showPet", "petId=1", nowhere[0], nowhere[1]], SHOP, 1, "error: "),
         (&["inspect", "PIPE"], tools, 0, "double"),
         (&["call", "PIPE", "double"], tools, 2, "is a snapshot"),
-        (&["inspect", "PIPE"], servers, 1, "/no/such/program"),
-        (&["call", "PIPE", "one.double"], servers, 1, "/no/such/program"),
+        // The commands of a configuration run only if it is called one.
+        (
+            &["inspect", "PIPE"],
+            servers,
+            2,
+            "`PIPE` names MCP servers, and nothing that comes by a pipe is started unasked",
+        ),
+        (&["call", "PIPE", "one.double"], servers, 2, "`PIPE` names MCP servers"),
+        (&["call", "PIPE", "one.double", "--help"], servers, 2, "`PIPE` names MCP servers"),
+        (&["inspect", "--config", "PIPE"], servers, 1, "/no/such/program"),
+        (&["call", "one.double", "--config", "PIPE"], servers, 1, "/no/such/program"),
         (&["serve", "PIPE"], SHOP, 2, "can be read only once"),
         (&["inspect", "PIPE"], "a: [", 3, "PIPE"),
         // The place of a fault, and its line, which cannot be read again.

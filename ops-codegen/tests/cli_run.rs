@@ -185,6 +185,58 @@ fn a_failed_run_says_what_it_has_changed() {
 }
 
 #[test]
+fn a_script_has_one_journal() {
+    let shop = Shop::start("one");
+    let failing = "await ops.shop.removePet({ petId: 7 }); throw new Error('later')";
+    std::fs::write(shop.folder.join("script.js"), failing).unwrap();
+    std::fs::create_dir(shop.folder.join("below")).unwrap();
+    let whole = shop.folder.join("script.js");
+    for (folder, script) in
+        [(".", "script.js"), (".", "./script.js"), ("below", "../script.js"), (".", whole.to_str().unwrap())]
+    {
+        let (document, journal) = (shop.folder.join("shop.yaml"), shop.folder.join("journal"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.args(["run", script, "--allow", "*", "--spec"]).arg(document).arg("--journal").arg(journal);
+        let output = command.current_dir(shop.folder.join(folder)).stdin(Stdio::null()).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && stderr.contains("later"), "{script}: {stderr}");
+    }
+    assert_eq!(shop.seen(), ["DELETE /pets/7"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_keeps_its_journal() {
+    let shop = Shop::start("link");
+    let failing = "await ops.shop.removePet({ petId: 7 }); throw new Error('later')";
+    let (script, link) = (shop.folder.join("script.js"), shop.folder.join("link.js"));
+    std::fs::rename(&script, shop.folder.join("new.js")).unwrap();
+    std::fs::write(shop.folder.join("old.js"), failing).unwrap();
+    for (target, says) in [("old.js", "later"), ("new.js", "they stay made: `shop.removePet` (1)\n")] {
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        std::fs::rename(&link, &script).unwrap();
+        let output = shop.run(&["--journal", "journal", "--allow", "*"]);
+        let stderr = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && stderr.contains(says), "{target}: {stderr}");
+    }
+    assert_eq!(shop.seen(), ["DELETE /pets/7"]);
+}
+
+#[test]
+fn a_journal_that_keeps_nothing_is_not_praised() {
+    let shop = Shop::start("nothing");
+    let unusable = "error: `/dev/null/x` cannot be the folder of a journal: ";
+    let output = shop.run(&["--journal", "/dev/null/x", "--allow", "*"]);
+    let stderr = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && stderr.starts_with(unusable), "{stderr}");
+    // Neither a call that was made nor an answer.
+    std::fs::write(shop.folder.join("script.js"), "throw new Error('first')").unwrap();
+    let stderr = text(&shop.run(&["--journal", "journal"]).stderr);
+    assert!(stderr.contains("first") && !stderr.contains("note: "), "{stderr}");
+    assert!(shop.seen().is_empty());
+}
+
+#[test]
 fn answers_that_do_not_fit_are_reported() {
     let shop = Shop::start("misfit");
     let document = std::fs::read_to_string(shop.folder.join("shop.yaml")).unwrap();
@@ -286,6 +338,41 @@ fn mistakes_say_what_is_wrong() {
     assert!(shop.seen().is_empty());
 }
 
+/// Runs a command on a terminal, which `script` gives it, with an input, and gives its status and what it shows.
+fn on_a_terminal(shop: &Shop, arguments: &str, input: &[u8]) -> (Option<i32>, String) {
+    let command = format!("{} run script.js --spec shop.yaml {arguments}", env!("CARGO_BIN_EXE_ops"));
+    let mut child = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(&shop.folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`script` runs");
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), text(&output.stdout))
+}
+
+#[test]
+fn an_end_of_the_input_is_no_answer() {
+    let shop = Shop::start("gone");
+    std::fs::write(shop.folder.join("script.js"), "return ops.shop.removePet({ petId: 2 })").unwrap();
+    // Twice: the first time, nothing is kept.
+    for _ in 0..2 {
+        let (status, shown) = on_a_terminal(&shop, "--journal journal", b"\x04");
+        assert!(status == Some(1) && shown.contains("nobody has answered whether `shop.removePet` may run"), "{shown}");
+    }
+    assert!(shop.seen().is_empty());
+    // A no is kept, and how to be asked again is told.
+    let (status, shown) = on_a_terminal(&shop, "--journal journal", b"n\n");
+    let kept = "`journal` keeps what was answered: without this folder, the same command asks again";
+    assert!(status == Some(1) && shown.contains(kept), "{shown}");
+    std::fs::remove_dir_all(shop.folder.join("journal")).unwrap();
+    let (status, shown) = on_a_terminal(&shop, "--journal journal", b"y\n");
+    assert!(status == Some(0) && shown.contains("/pets/2"), "{shown}");
+    assert_eq!(shop.seen(), ["DELETE /pets/2"]);
+}
+
 /// On a terminal, a yes runs the call, and all else does not.
 #[test]
 fn a_terminal_is_asked() {
@@ -295,19 +382,8 @@ fn a_terminal_is_asked() {
         "try { await ops.shop.removePet({ petId: 1 }) } catch (e) { console.log(e.code) } return ops.shop.removePet({ petId: 2 })",
     )
     .unwrap();
-    let command = format!("{} run script.js --spec shop.yaml", env!("CARGO_BIN_EXE_ops"));
-    // `script` gives it a terminal.
-    let mut child = Command::new("script")
-        .args(["-qec", &command, "/dev/null"])
-        .current_dir(&shop.folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("`script` runs");
-    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"no\nyes\n").unwrap();
-    let output = child.wait_with_output().unwrap();
-    let shown = text(&output.stdout);
-    assert!(output.status.success(), "{shown}");
+    let (status, shown) = on_a_terminal(&shop, "", b"no\nyes\n");
+    assert_eq!(status, Some(0), "{shown}");
     assert_eq!(shown.matches("Run it? [y/N]").count(), 2, "{shown}");
     assert!(shown.contains("ACCESS_DENIED") && shown.contains("/pets/2"), "{shown}");
     assert_eq!(shop.seen(), ["DELETE /pets/2"]);

@@ -61,6 +61,11 @@ fn folders_below_are_served_as_well() {
     folder.write("apis/v1/bad.yaml", "a: [");
     let (status, told) = served(&folder, &["apis"]);
     assert!(status == 3 && told.contains("error: apis/v1/bad.yaml: ") && told.contains("7 operations"), "{told}");
+    // Alone, it is shown with its line, as other commands show it.
+    for more in [&["--print-config"][..], &[]] {
+        let told = folder.fails(3, &[&["serve", "apis/v1/bad.yaml"], more].concat(), &["--> apis/v1/bad.yaml:1:4\n"]);
+        assert!(told.contains("1 | a: [") && told.matches("bad.yaml").count() == 1, "{told}");
+    }
 }
 
 #[test]
@@ -155,7 +160,14 @@ fn documents_without_a_server_are_told() {
     folder.write("gateway.toml", "[apis.Shop]\nspec = 'shop.yaml'\nbase-url = 'http://x.test'\n");
     let none = "warning: `shop`: the document names no server, for 3 operations, and calls of them fail";
     let relative = "warning: `till`: the document names the server `/api/v3`, which has no host, for 3 operations";
+    folder.write("maths.json", r#"{"tools":[{"name":"double","inputSchema":{"type":"object"}}]}"#);
+    let snapshot =
+        "warning: `maths`: a snapshot has no server, for 1 operation, and calls of it fail: serve a configuration";
     let base = ["--base-url", "http://x.test"];
+    let (_, _, told) = folder.ops(&["serve", "maths.json"]);
+    assert!(told.starts_with(snapshot) && told.ends_with("1 operation; 0 diagnostics\n"), "{told}");
+    assert!(folder.good(&["serve", "maths.json", "--print-config"]).1.starts_with(snapshot));
+    assert!(!folder.good(&["serve", "maths.json", "--mock", "--mcp", "stdio"]).1.contains(snapshot));
     for (arguments, says) in [
         (&["shop.yaml", "till.yaml"][..], &[none, relative, "by `--base-url`, or by `base-url` in a file"][..]),
         (&["shop.yaml", "--print-config"], &[none]),
@@ -167,6 +179,35 @@ fn documents_without_a_server_are_told() {
         let (status, _, told) = folder.ops(&[&["serve"], arguments].concat());
         assert!(status == 0 && says.iter().all(|says| told.contains(says)), "{arguments:?}: {told}");
         assert_eq!(told.matches("and calls of them fail").count(), says.len().min(2), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn wrong_options_are_no_unreadable_documents() {
+    let folder = Folder::new("options");
+    folder.write("shop.yaml", SHOP);
+    folder.write("other.yaml", SHOP);
+    let apis = |own: &str| format!("[apis.other]\nspec = 'other.yaml'\n[apis.shop]\nspec = 'shop.yaml'\n{own}\n");
+    let base_url = "the base URL is not an absolute URL, such as `https://api.example.com/v1`: ";
+    let namespace = "`a.b` is no namespace: use letters, digits, `_` and `-`";
+    for (arguments, file, says) in [
+        (&["shop.yaml", "--base-url", "zzz"][..], String::new(), format!("error: {base_url}")),
+        (&["shop.yaml", "--base-url", "zzz", "--print-config"], String::new(), format!("error: {base_url}")),
+        (&["shop.yaml", "--header", "Content-Length: 1"], String::new(), "error: ".to_owned()),
+        (&["shop.yaml", "--namespace", "a.b"], String::new(), format!("error: {namespace}")),
+        (&["shop.yaml", "--namespace", "a.b", "--mock"], String::new(), format!("error: {namespace}")),
+        (&["shop.yaml", "--namespace", ""], String::new(), "error: `` is no namespace".to_owned()),
+        // Another API is good.
+        (&["--config", "x.toml"], apis("base-url = 'zzz'"), format!("error: `x.toml`, `apis.shop`: {base_url}")),
+        (
+            &["--config", "x.toml", "--print-config"],
+            apis("[apis.\"a.b\"]\nspec = 'shop.yaml'"),
+            format!("error: `x.toml`, `apis.a.b`: {namespace}"),
+        ),
+    ] {
+        folder.write("x.toml", &file);
+        let told = folder.fails(2, &[&["serve"], arguments].concat(), &[&says]);
+        assert!(told.starts_with("error: ") && !told.contains("-->"), "{arguments:?}: {told}");
     }
 }
 
@@ -189,6 +230,61 @@ fn a_document_of_asyncapi_is_no_configuration() {
         }
     }
     assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody asked for a request");
+}
+
+#[test]
+fn a_document_starts_no_program() {
+    let folder = Folder::new("evil");
+    let touch = serde_json::json!({ "x": { "command": "touch", "args": ["started"] } });
+    let paths = serde_json::json!({ "/a": { "get": { "operationId": "a", "responses": {} } } });
+    let info = serde_json::json!({ "title": "Pets", "version": "1" });
+    let first = serde_json::json!({ "openapi": "3.1.0", "info": info, "paths": paths, "servers": touch });
+    let later = serde_json::json!({ "info": info, "openapi": "3.1.0", "paths": paths, "servers": touch });
+    let unversioned = serde_json::json!({ "servers": touch, "info": info, "paths": paths });
+    let events = serde_json::json!({ "asyncapi": "3.0.0", "info": info, "channels": {}, "mcpServers": touch });
+    let tools = serde_json::json!({ "tools": [{ "name": "a", "inputSchema": {} }], "mcpServers": touch });
+    for (text, key, list) in [
+        (first.to_string(), "openapi", "servers"),
+        (later.to_string(), "openapi", "servers"),
+        (format!("\u{feff}{first}"), "openapi", "servers"),
+        (format!("// Pets\n{later}"), "openapi", "servers"),
+        // With a comment, too, its members count, in whichever way their names are written.
+        (format!("// Pets\n{unversioned}"), "info", "servers"),
+        (format!("// Pets\n{}", later.to_string().replace("openapi", r"open\u0061pi")), "openapi", "servers"),
+        (unversioned.to_string(), "info", "servers"),
+        (events.to_string(), "asyncapi", "mcpServers"),
+        (tools.to_string(), "tools", "mcpServers"),
+    ] {
+        folder.write("apis/evil.json", &text);
+        let says = format!(
+            "may be a document, by its `{key}`, and a configuration of MCP servers, by its `{list}`, whose commands would run"
+        );
+        for arguments in [
+            &["inspect", "apis/evil.json"][..],
+            &["inspect", "apis/evil.json", "a"],
+            &["call", "apis/evil.json", "a"],
+            &["call", "apis/evil.json", "a", "--help"],
+            &["serve", "apis/evil.json"],
+            &["serve", "apis/evil.json", "--mock", "--mcp", "stdio"],
+            &["serve", "apis/evil.json", "--print-config"],
+        ] {
+            folder.fails(2, arguments, &[&format!("`apis/evil.json` {says}")]);
+        }
+        served(&folder, &["apis"]);
+        folder.ops(&["generate", "apis/evil.json", "-o", "-"]);
+        assert!(!folder.0.join("started").exists(), "{text}");
+    }
+    // Without what is of a document, its commands run, wherever else its words are.
+    let comment = "// As in `\"openapi\": {}`.";
+    let env = serde_json::json!({ "openapi": { "command": "touch", "args": ["started"], "env": { "paths": "x" } } });
+    let commented = format!("{comment}\n{}", serde_json::json!({ "servers": env }));
+    let server = r#"{ "command": "touch", "args": ["started"], "env": { "openapi": "https://x" } }"#;
+    let of_editors = format!("{{ \"servers\": {{ \"openapi-mcp\": {server}, // As editors write it.\n}},\n}}");
+    for (text, name) in [(commented, "openapi"), (of_editors, "openapi-mcp")] {
+        folder.write("mcp.json", &text);
+        folder.fails(1, &["inspect", "mcp.json"], &[&format!("`{name}`: ")]);
+        std::fs::remove_file(folder.0.join("started")).unwrap();
+    }
 }
 
 #[test]

@@ -23,6 +23,19 @@ fn output(schema: Value) -> String {
     line.trim_end_matches(';').to_owned()
 }
 
+/// An operation that nobody may call must not become one that everybody may call.
+#[test]
+fn half_a_rule_for_a_resource_is_kept() {
+    let mut typed = OperationSpec::query("test.typed");
+    typed.access.resource_type = Some("pet".into());
+    let mut acting = OperationSpec::query("test.acting");
+    acting.access.resource_action = Some("sell".into());
+    let source = Generator::new().generate(&Api::new(Definitions::EMPTY, vec![typed, acting])).source;
+    for rule in [r#"ops::AccessControl::NONE.with_resource("pet", "")"#, r#".with_resource("", "sell")"#] {
+        assert!(source.contains(rule), "{rule}: {source}");
+    }
+}
+
 #[test]
 fn schemas_become_types() {
     let pet = json!({ "$ref": "#/$defs/Pet" });

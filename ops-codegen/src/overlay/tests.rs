@@ -275,7 +275,7 @@ fn what_the_texts_repeat_is_told() {
     let (changed, told, overlaid) = overlaid(&folder, "a: 1\nb: {c: 1, c: 2}\n", &[("1.1.0", actions)]).unwrap();
     assert_eq!(changed, json!({ "a": 3, "b": { "c": 2 } }));
     let places: Vec<_> = told.iter().map(|told| (told.pointer.as_str(), told.position.map(|(line, _)| line))).collect();
-    assert_eq!(places, [("/b", Some(2)), ("/actions/0", Some(4))]);
+    assert_eq!(places, [("/b/c", Some(2)), ("/actions/0/update", Some(4))]);
     assert!(told.iter().all(|told| told.message.contains("more than once")), "{told:?}");
     assert!(told[0].document.as_ref().unwrap().ends_with("api.yaml"), "{told:?}");
     // They are about the text of the document, not about what the overlays made of it.

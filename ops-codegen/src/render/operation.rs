@@ -199,8 +199,11 @@ fn access(spec: &OperationSpec) -> String {
     if !access.required_scopes_any.is_empty() {
         chain.push_str(&format!(".with_scopes_any({})", texts(&access.required_scopes_any)));
     }
-    if let (Some(resource), Some(action)) = (&access.resource_type, &access.resource_action) {
-        chain.push_str(&format!(".with_resource({}, {})", string(resource), string(action)));
+    let (resource, action) = (access.resource_type.as_deref(), access.resource_action.as_deref());
+    if resource.or(action).is_some() {
+        // Half a rule lets nobody in. Without it the operation would be open, so the other half is a name that nobody has.
+        let (resource, action) = (string(resource.unwrap_or_default()), string(action.unwrap_or_default()));
+        chain.push_str(&format!(".with_resource({resource}, {action})"));
     }
     chain
 }

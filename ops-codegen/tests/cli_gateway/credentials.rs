@@ -146,6 +146,55 @@ fn a_variable_is_for_one_document() {
 }
 
 #[test]
+fn what_is_said_comes_before_the_environment() {
+    let folder = folder("said");
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let upstream = exchanging(kept.clone());
+    let get = |id: &str, ways: Value| json!({ "get": { "operationId": id, "security": ways, "responses": { "200": { "description": "It" } } } });
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+        "components": { "securitySchemes": {
+            "key": { "type": "apiKey", "in": "header", "name": "x-key" }, "bear": { "type": "http", "scheme": "bearer" } } },
+        "paths": {
+            "/either": get("either", json!([{ "key": [] }, { "bear": [] }])),
+            "/keyed": get("keyed", json!([{ "key": [] }])),
+        },
+    });
+    std::fs::write(folder.join("sec.json"), document.to_string()).unwrap();
+    for (own, either, keyed) in [
+        ("token = { env = 'SAID' }", ["-", "Bearer said-token"], ["leftover", "-"]),
+        // With the key, callers would have the rights of this server.
+        ("caller-token = 'pass-on'", ["-", "Bearer anns-own-token"], ["-", "Bearer anns-own-token"]),
+        ("", ["leftover", "-"], ["leftover", "-"]),
+    ] {
+        let config = format!(
+            "[apis.sec]\nspec = 'sec.json'\nbase-url = 'http://{upstream}'\n{own}\n[callers.ann]\ntoken = {{ env = 'ANN_TOKEN' }}\n"
+        );
+        std::fs::write(folder.join("gateway.toml"), config).unwrap();
+        let variables = [("SAID", "said-token"), ("SEC_API_KEY", "leftover")];
+        let server = Listener::start_with(&["--config", "gateway.toml"], &folder, &variables);
+        for (operation, expected) in [("sec.either", either), ("sec.keyed", keyed)] {
+            let answer = post(&server.address, operation, "anns-own-token");
+            assert!(answer.starts_with("HTTP/1.1 200"), "{own}: {operation}: {answer}");
+            let request = kept.lock().unwrap().pop().unwrap();
+            let header = |name: &str| {
+                let value = request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+                value.unwrap_or("-").to_owned()
+            };
+            assert_eq!(["x-key", "authorization"].map(header), expected, "{own}: {operation}");
+        }
+        // What was said, and is not sent, is told.
+        if own.starts_with("token") {
+            let told = server.logged("are not sent to this one");
+            assert!(
+                told.contains("it asks for `key`, which the environment has") && told.contains("sec.keyed"),
+                "{told}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_host_starts_what_its_configuration_says() {
     let folder = folder("host");
     std::fs::write(folder.join("shop.json"), document(60)).unwrap();

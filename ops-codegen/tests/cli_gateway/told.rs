@@ -202,7 +202,9 @@ fn what_cannot_be_served_says_why() {
             "`[jwt]` and `[callers]`",
         ),
         ("[jwt]\nissuer = 'http://x.test'\naudience = 'y'", &["a.json", "--config", "gateway.toml"], 2, "`[jwt]`: "),
-        ("", &["a.json", "--http", "x"], 1, "`x` cannot be listened at"),
+        ("", &["a.json", "--http", "x"], 1, "`x` cannot be listened at: it has no port: write HOST:PORT"),
+        // Before the documents are read.
+        ("", &["none.json", "--http", "x"], 1, "`x` cannot be listened at: it has no port: write HOST:PORT"),
     ] {
         file(config);
         let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
@@ -240,4 +242,27 @@ fn documents_of_one_name_or_one_path_are_told() {
         server.end();
         assert_eq!(server.child.wait().unwrap().code(), Some(3));
     }
+}
+
+#[test]
+fn the_log_has_what_callers_do_not_see() {
+    let folder = folder("log");
+    std::fs::write(folder.join("shop.json"), document(4)).unwrap();
+    // Nobody listens there.
+    let server = Listener::start(&["shop.json", "--base-url", "http://127.0.0.1:1"], &folder);
+    for line in ["GET /things/0", "GET /things/1"] {
+        let answer = server.ask(line, "");
+        assert!(answer.starts_with("HTTP/1.1 500 "), "{line}: {answer}");
+        let (_, request) =
+            answer.split_once("the server's log says more of request ").unwrap_or_else(|| panic!("{answer}"));
+        let request = request.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next().unwrap();
+        let logged = server.logged(request);
+        assert!(logged.contains("ERROR") && logged.contains("a served operation failed"), "{logged}");
+    }
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    write!(stream, "GET /things/0 HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    server.logged("a request for another host is refused");
 }

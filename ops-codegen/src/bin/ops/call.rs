@@ -1,6 +1,7 @@
 //! `ops call`: calls one operation and prints its result.
 
 use std::io::{IsTerminal, Read, Write};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use ops_runtime::adapter::Registration;
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
         // A configuration needs the name of a tool as well, and a terminal would be read until its user ends the text.
         return Err(unnamed());
     }
-    let is_config = is_config(&arguments.spec);
+    let is_config = is_config(&arguments.spec)?;
     if is_config || arguments.server.is_given() {
         return tool::run(arguments, is_config);
     }
@@ -128,7 +129,8 @@ async fn stream(
     lack: &Lack,
 ) -> Result<(), Failure> {
     let failed = |error: CallError| lack.beside(&error, failed(&error));
-    let mut stream = registry.stream_with(&spec.id, input, options(arguments)).await.map_err(failed)?;
+    let options = options(arguments).with_idle_timeout(Duration::from_secs(arguments.timeout));
+    let mut stream = registry.stream_with(&spec.id, input, options).await.map_err(failed)?;
     let mut wrong: usize = 0;
     while let Some(item) = stream.next().await {
         match item {
@@ -136,7 +138,9 @@ async fn stream(
             // The stream goes on after an item that cannot be read.
             Err(error) => {
                 wrong += 1;
-                tell("error", &message(&error));
+                let is_silent = error.details().get("idleTimeout").is_some();
+                let advice = if is_silent { ": raise `--timeout`" } else { "" };
+                tell("error", &format!("{}{advice}", message(&error)));
             }
         }
     }

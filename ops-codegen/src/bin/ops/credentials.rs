@@ -5,7 +5,7 @@ use std::env::VarError;
 use std::io::Write;
 use std::time::Duration;
 
-use ops_runtime::binding::{ParameterLocation, SecurityKind, SecurityScheme};
+use ops_runtime::binding::{HttpBinding, ParameterLocation, SecurityKind, SecurityScheme};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, HttpClient, HttpConfig};
 use serde_json::Value;
@@ -84,10 +84,15 @@ impl CallCredentials {
         self.given.is_given() || self.credentials_env.is_some()
     }
 
-    /// Warns of each `--header` that a credential for these operations replaces.
-    fn warn_of_replaced<'a>(&self, operations: impl IntoIterator<Item = &'a OperationSpec>) -> Result<(), Failure> {
+    /// Warns of each `--header` that a credential for these operations replaces, or their input.
+    fn warn_of_replaced<'a>(
+        &self,
+        operations: impl IntoIterator<Item = &'a OperationSpec> + Clone,
+    ) -> Result<(), Failure> {
+        let mut bindings = operations.clone().into_iter().filter_map(OperationSpec::http);
+        let has_body = bindings.any(|http| !http.bodies.is_empty());
         let mut replaced = BTreeSet::new();
-        if self.given.bearer_env.is_some() || self.given.bearer_file.is_some() {
+        if self.given.has_bearer() {
             replaced.insert(AUTHORIZATION.to_owned());
         }
         if self.credentials_env.is_some() {
@@ -95,16 +100,41 @@ impl CallCredentials {
             replaced.extend(ways.flat_map(|way| way.schemes.iter()).filter_map(header));
         }
         for (name, _) in self.given.headers()? {
+            if has_body && name.eq_ignore_ascii_case("content-type") {
+                warn("the input decides the header `Content-Type`, not `--header`");
+            }
             if replaced.contains(&name.to_ascii_lowercase()) {
                 let name = clean(name);
-                let message =
-                    format!("a credential in the header `{name}` replaces the one of `--header`: pass one of them");
-                // If standard error is closed, there is no way to report it.
-                let _ = writeln!(anstream::stderr().lock(), "{}: {message}", label("warning"));
+                warn(&format!("a credential in the header `{name}` replaces the one of `--header`: pass one of them"));
             }
         }
         Ok(())
     }
+
+    /// Warns of a token that none of these operations takes, so that only credentials of the environment are sent. They
+    /// suffice.
+    fn warn_of_unsent<'a>(&self, operations: impl IntoIterator<Item = &'a OperationSpec>) {
+        // With headers, it is not known whether the environment suffices, without which the token is sent.
+        if !self.given.has_bearer() || self.credentials_env.is_none() || !self.given.header.is_empty() {
+            return;
+        }
+        let is_token = |scheme: &SecurityScheme| {
+            header(scheme).is_some_and(|header| header == AUTHORIZATION) && !matches!(scheme.kind, SecurityKind::Basic)
+        };
+        let mut bindings = operations.into_iter().filter_map(OperationSpec::http);
+        let takes_none = |http: &HttpBinding| {
+            let mut ways = http.security.iter();
+            !http.security.is_empty() && ways.all(|way| !way.schemes.is_empty() && !way.schemes.iter().any(is_token))
+        };
+        if bindings.all(takes_none) {
+            warn("the token is not sent: what is called takes none, and `--credentials-env` has what it asks for");
+        }
+    }
+}
+
+fn warn(message: &str) {
+    // If standard error is closed, there is no way to report it.
+    let _ = writeln!(anstream::stderr().lock(), "{}: {message}", label("warning"));
 }
 
 /// The header of most credentials, in lower case.
@@ -138,7 +168,10 @@ impl Lack {
     ) -> Result<Self, Failure> {
         credentials.warn_of_replaced(operations.clone())?;
         let client = HttpClient::new(config).map_err(|error| Failure::Usage(error.message().to_owned()))?;
-        let Some(told) = client.without_credentials(operations.clone()) else { return Ok(Self(None)) };
+        let Some(told) = client.without_credentials(operations.clone()) else {
+            credentials.warn_of_unsent(operations);
+            return Ok(Self(None));
+        };
         if credentials.credentials_env.is_some() {
             return Err(Failure::Usage(told));
         }
@@ -172,8 +205,6 @@ fn option(scheme: &SecurityScheme) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use ops_runtime::binding::HttpBinding;
-
     use super::*;
     use crate::arguments::Credentials;
 

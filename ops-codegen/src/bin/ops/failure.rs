@@ -79,21 +79,7 @@ impl Failure {
     pub(crate) fn importing_as(error: &CallError, location: &str, shown: &str) -> Self {
         match error.code() {
             ErrorCode::ValidationError => Self::Usage(error.message().to_owned()),
-            _ => {
-                // The message is a whole diagnostic if the document was read and is not valid.
-                let message = error.message();
-                let message = message.strip_prefix("error: ").unwrap_or(message);
-                // Its place and its help go where those are shown.
-                let (message, place) = message.rsplit_once(&format!("\n  at {location}")).unwrap_or((message, ""));
-                let (place, help) = place.split_once("\n  = ").unwrap_or((place, ""));
-                let (position, pointer) = place.split_once(' ').unwrap_or((place, ""));
-                let mut told = Diagnostic::error(pointer, message).with_document(shown);
-                let position = position.strip_prefix(':').and_then(|position| position.split_once(':'));
-                if let Some((line, column)) = position.and_then(|(l, c)| Some((l.parse().ok()?, c.parse().ok()?))) {
-                    told = told.with_position(line, column);
-                }
-                Self::Unreadable(vec![if help.is_empty() { told } else { told.with_help(help) }])
-            }
+            _ => Self::Unreadable(vec![unread(error, location, shown)]),
         }
     }
 
@@ -180,6 +166,23 @@ impl Failure {
         let _ = writeln!(anstream::stderr().lock(), "{}: {}", crate::report::label("error"), clean(&message));
         ExitCode::from(status)
     }
+}
+
+/// The diagnostic in the error of a document, which was read by that location.
+pub(crate) fn unread(error: &CallError, location: &str, shown: &str) -> Diagnostic {
+    // The message is a whole diagnostic if the document was read and is not valid.
+    let message = error.message();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    // Its place and its help go where those are shown.
+    let (message, place) = message.rsplit_once(&format!("\n  at {location}")).unwrap_or((message, ""));
+    let (place, help) = place.split_once("\n  = ").unwrap_or((place, ""));
+    let (position, pointer) = place.split_once(' ').unwrap_or((place, ""));
+    let mut told = Diagnostic::error(pointer, message).with_document(shown);
+    let position = position.strip_prefix(':').and_then(|position| position.split_once(':'));
+    if let Some((line, column)) = position.and_then(|(l, c)| Some((l.parse().ok()?, c.parse().ok()?))) {
+        told = told.with_position(line, column);
+    }
+    if help.is_empty() { told } else { told.with_help(help) }
 }
 
 /// True if all errors concern settings, which are in no document.

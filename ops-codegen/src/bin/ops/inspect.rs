@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
 
 /// True if a document has the operation, and the patterns leave it out.
 fn is_left_out(arguments: &InspectArguments, operation: &str, spec: Option<&str>) -> bool {
-    let Some(spec) = spec.filter(|spec| !is_config(spec)) else { return false };
+    let Some(spec) = spec.filter(|spec| matches!(is_config(spec), Ok(false))) else { return false };
     if arguments.choice.include.is_empty() && arguments.choice.exclude.is_empty() {
         return false;
     }
@@ -93,7 +93,7 @@ fn read(arguments: &InspectArguments, spec: Option<&str>) -> Result<(Vec<Module>
             let message = "name a document or a server, not both";
             return Err(Failure::Usage(message.to_owned()));
         }
-        Some(file) if is_config(file) => {
+        Some(file) if is_config(file)? => {
             credentials.refuse(OF_FILE)?;
             from_file(Path::new(file), server.server.as_deref())?
         }

@@ -197,7 +197,7 @@ fn quoted(names: &[impl AsRef<str>]) -> Vec<String> {
     names.iter().map(|name| format!("`{}`", name.as_ref())).collect()
 }
 
-/// The values of an option, each once: it may be repeated.
+/// The given values, each once: they may be repeated.
 fn distinct<T: Clone + PartialEq>(given: &[T]) -> Vec<T> {
     let mut values: Vec<T> = Vec::new();
     for value in given {
@@ -303,7 +303,7 @@ impl Change {
 
 /// Changes jobs, all that can be; fails if one was not.
 async fn change(jobs: &Jobs, ids: &[String], change: Change, as_json: bool) -> Result<(), Failure> {
-    let ids = ids.iter().map(|id| id_of(id)).collect::<Result<Vec<_>, _>>()?;
+    let ids = distinct(&ids.iter().map(|id| id_of(id)).collect::<Result<Vec<_>, _>>()?);
     let (mut told, mut failures, mut printed) = (Vec::new(), Vec::new(), Ok(()));
     for id in ids {
         let job = jobs.job_by_id(id.clone());

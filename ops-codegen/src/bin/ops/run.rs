@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use crate::stream::read_stdin;
 
 mod watched;
 
-use self::watched::{Notes, Watched, kept_changes, listed};
+use self::watched::{Notes, Watched, left};
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let mut unreadable = 0;
@@ -65,7 +65,7 @@ fn run_with(arguments: &RunArguments, unreadable: &mut usize) -> Result<(), Fail
         return finish(report);
     }
     let store: Box<dyn JournalStore> = match &arguments.journal {
-        Some(folder) => Box::new(FolderStore::new(folder)),
+        Some(folder) => Box::new(journals(folder)?),
         None => Box::new(MemoryStore::new()),
     };
     let ended = runtime()?.block_on(drive(arguments, &sandbox, &program, &host, &*store));
@@ -76,6 +76,31 @@ fn run_with(arguments: &RunArguments, unreadable: &mut usize) -> Result<(), Fail
     ended
 }
 
+/// The store of a folder, which is created if it is missing: otherwise this would fail only when a call is to be kept.
+pub(crate) fn journals(folder: &Path) -> Result<FolderStore, Failure> {
+    let unusable = |error: std::io::Error| {
+        Failure::Usage(format!("`{}` cannot be the folder of a journal: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(unusable)?;
+    Ok(FolderStore::new(folder))
+}
+
+/// The name of a program's journal: its path, in whichever way and from whichever folder it is named.
+///
+/// Links are not followed: the journal of one that has come to lead to another script would not be found.
+fn journal_of(script: &str) -> String {
+    let Some(path) = std::path::absolute(script).ok().filter(|_| script != "-") else { return script.to_owned() };
+    let mut whole = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = whole.pop(),
+            part => whole.push(part),
+        }
+    }
+    whole.to_string_lossy().into_owned()
+}
+
 /// Runs the program, and asks where it asks, until it ends.
 async fn drive(
     arguments: &RunArguments,
@@ -84,7 +109,8 @@ async fn drive(
     host: &dyn Host,
     store: &dyn JournalStore,
 ) -> Result<(), Failure> {
-    let name = arguments.script.as_str();
+    let name = journal_of(&arguments.script);
+    let name = name.as_str();
     let mut told = 0;
     let mut kept = StoredJournal::new(store, name);
     loop {
@@ -99,22 +125,10 @@ async fn drive(
             if is_done && matches!(finished, Ok(()) | Err(Failure::Gone)) {
                 let stays = |error: std::io::Error| Failure::Failed(format!("the journal cannot be removed: {error}"));
                 store.remove(name).await.map_err(stays)?;
-            } else if let Some(folder) = &arguments.journal {
-                let folder = folder.display();
-                let message = if differs {
-                    match kept_changes(store, name, host).await.map(|calls| listed(&calls)) {
-                        None => format!("`{folder}` cannot be read"),
-                        Some(None) => format!("no call in `{folder}` changed something"),
-                        Some(Some(calls)) => {
-                            format!("`{folder}` has calls that may have changed something, and they stay made: {calls}")
-                        }
-                    }
-                } else {
-                    format!(
-                        "`{folder}` keeps the calls that were made: the same command goes on from there, and without this folder it makes them again"
-                    )
-                };
-                tell("note", &message);
+            } else if let Some(folder) = &arguments.journal
+                && let Some(told) = left(folder, store, name, host, differs).await
+            {
+                tell("note", &told);
             }
             return finished;
         };
@@ -143,7 +157,11 @@ fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
     asked.and_then(|()| write!(stderr, "Run it? [y/N] ")).and_then(|()| stderr.flush()).map_err(Failure::output)?;
     let mut answer = String::new();
     let read = stdin.lock().read_line(&mut answer);
-    read.map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
+    let read = read.map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
+    // The terminal is gone. Nobody has said no, which a journal would keep.
+    if read == 0 {
+        return Err(Failure::Failed(format!("nobody has answered whether `{id}` may run")));
+    }
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 

@@ -12,6 +12,8 @@ mod mock;
 mod upstreams;
 mod warnings;
 
+use ops_codegen::folder::check_namespace;
+
 use crate::arguments::ServeArguments;
 use crate::failure::Failure;
 use crate::modules::is_list;
@@ -23,6 +25,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     if let Some(list) = arguments.spec.iter().find(|spec| is_list(spec)) {
         let message = "pass the file of a gateway by `--config`, and name the documents of an `ops.toml` themselves";
         return Err(Failure::Usage(format!("`{list}` is no document: {message}")));
+    }
+    if let Some(namespace) = &arguments.namespace {
+        check_namespace(namespace).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     // Without MCP, a mock server is one for the requests of the document themselves.
     let is_mock_server =

@@ -161,7 +161,12 @@ impl Credentials {
 
     /// True if there are credentials to protect.
     pub(crate) fn is_given(&self) -> bool {
-        !self.header.is_empty() || self.bearer_env.is_some() || self.bearer_file.is_some()
+        !self.header.is_empty() || self.has_bearer()
+    }
+
+    /// True if there is a token.
+    pub(crate) fn has_bearer(&self) -> bool {
+        self.bearer_env.is_some() || self.bearer_file.is_some()
     }
 
     fn on(&self, mut config: McpServerConfig) -> Result<McpServerConfig, Failure> {
@@ -207,19 +212,67 @@ fn misconfigured(error: CallError) -> Failure {
 }
 
 /// True if a file is a configuration of MCP servers.
-pub(crate) fn is_config(file: &str) -> bool {
-    let text = look_into(file);
-    // An API's document lists servers, too, and may be large: few begin with anything but the version of OpenAPI.
-    let first = text.trim_start().strip_prefix('{').map(str::trim_start).unwrap_or_default();
-    let is_document = ["\"openapi\"", "\"swagger\""].iter().any(|key| first.starts_with(key));
-    let holds = ["\"mcpServers\"", "\"servers\""].iter().any(|key| text.contains(key));
-    holds && !is_document && McpConfig::from_json_with(&text, |_| None).is_ok() && !is_asyncapi(&text)
+///
+/// # Errors
+/// Those of [`holds_config`]. And if it is a configuration that comes by a pipe: its commands run only if the user has
+/// called it one, by `--config`.
+pub(crate) fn is_config(file: &str) -> Result<bool, Failure> {
+    match holds_config(&look_into(file)) {
+        Ok(true) if is_stream(file) => {
+            let told = "names MCP servers, and nothing that comes by a pipe is started unasked";
+            Err(Failure::Usage(format!("`{}` {told}: pass it by `--config {file}`", label(file))))
+        }
+        Ok(is_config) => Ok(is_config),
+        Err(told) => Err(Failure::Usage(format!("`{}` {told}", label(file)))),
+    }
 }
 
-/// True for a document of `AsyncAPI`, whose servers are objects by their names, too. They are not MCP servers, so nothing connects
-/// to them.
-fn is_asyncapi(text: &str) -> bool {
-    text.contains("\"asyncapi\"") && openapi::parse(text).is_ok_and(|value| value.get("asyncapi").is_some())
+/// What lists servers in a configuration.
+const SERVERS: [&str; 2] = ["mcpServers", "servers"];
+
+/// What says at the top of a document of an API in which version it is written.
+const VERSIONS: [&str; 3] = ["openapi", "swagger", "asyncapi"];
+
+/// The objects at the top of documents, and of specs of operations, that no configuration has.
+const PARTS: [&str; 4] = ["info", "paths", "webhooks", "inputSchema"];
+
+/// True if a text is a configuration of MCP servers: an object that lists them in an object, and has nothing of a document.
+/// Its commands are run, so only this decides it.
+///
+/// # Errors
+/// If it has both. It may be a document from elsewhere, which must not start a program.
+pub(crate) fn holds_config(text: &str) -> Result<bool, String> {
+    // The servers of most documents are a list: those are not parsed once more.
+    let is_elsewhere = |key: &str| starts(text, key).iter().all(|start| *start == Some('['));
+    if SERVERS.into_iter().all(is_elsewhere) {
+        return Ok(false);
+    }
+    let members = McpConfig::members(text).unwrap_or_default();
+    let servers = SERVERS.into_iter().find(|key| members.get(*key).is_some());
+    let Some(servers) = servers.filter(|key| members.get(*key).is_some_and(Value::is_object)) else {
+        return Ok(false);
+    };
+    // The reader of documents takes a text with comments for YAML, and may find other members in it.
+    let values = [openapi::parse(text).unwrap_or_default(), members];
+    let has = |key: &str| values.iter().any(|value| value.get(key).is_some());
+    let is_object = |key: &str| values.iter().any(|value| value.get(key).is_some_and(Value::is_object));
+    let part = || PARTS.into_iter().find(|key| is_object(key));
+    let tools = || values.iter().any(is_tool_list).then_some("tools");
+    match VERSIONS.into_iter().find(|key| has(key)).or_else(part).or_else(tools) {
+        None => Ok(true),
+        // The servers of these documents are in an object, too.
+        Some("asyncapi") if !has("mcpServers") => Ok(false),
+        Some(key) => Err(format!(
+            "may be a document, by its `{key}`, and a configuration of MCP servers, by its `{servers}`, whose commands would \
+             run: remove the one that is not meant"
+        )),
+    }
+}
+
+/// The first characters of what stands behind a name in a text of JSON; `None` where that is no value.
+fn starts(text: &str, name: &str) -> Vec<Option<char>> {
+    let start = |rest: &str| rest.trim_start().strip_prefix(':')?.trim_start().chars().next();
+    text.split(&format!("\"{name}\"")).skip(1).map(start).collect()
 }
 
 /// True if a file is a list of an MCP server's tools.

@@ -107,7 +107,7 @@ pub(crate) struct CallArguments {
     pub(crate) credentials: CallCredentials,
     #[command(flatten)]
     pub(crate) server: ServerArguments,
-    /// Wait no longer than this many seconds
+    /// Wait no longer than this many seconds; for a stream, for its start and for each item
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
     /// Print the data alone, without its envelope
@@ -132,7 +132,9 @@ impl CallArguments {
         // Else they are of a call, not of what is read to show the operation.
         let credentials = if server.is_given() { credentials.given } else { Credentials::default() };
         // What follows the tool of a server is its input; only a snapshot of the server stands before the tool.
-        let is_tool = server.is_given() && !is_config(&spec) && (operation.is_none() || !is_tools(&spec));
+        // A file that may be a configuration is no name of a tool, either.
+        let is_file = is_config(&spec).unwrap_or(true);
+        let is_tool = server.is_given() && !is_file && (operation.is_none() || !is_tools(&spec));
         let (spec, operation) = if is_tool { (None, Some(spec)) } else { (Some(spec), operation) };
         InspectArguments { spec, operation, choice: Choice::default(), server, credentials, json: false }
     }
@@ -176,7 +178,7 @@ pub(crate) enum Policy {
     Repair,
     /// Make it fit, with a warning for each value that was made up
     Cast,
-    /// Fail
+    /// Fail. What the schema does not declare is no mismatch: it is left out
     Strict,
 }
 

@@ -62,6 +62,12 @@ fn unwritable(file: &Path, error: &io::Error) -> Failure {
 
 /// Writes the data to a file, or to standard output for `-`.
 pub(super) fn save(envelope: ResponseEnvelope<Value>, spec: &OperationSpec, file: &Path) -> Result<(), Failure> {
+    // Without its body, an answer has no data to write, and an older file is worth more.
+    if let Some(skipped) = envelope.warnings.iter().find(|warning| warning.expected == "no body") {
+        let (file, found) = (file.display(), &skipped.found);
+        let message = format!("`{file}` is not written: the document describes no body, and the answer has {found}");
+        return Err(Failure::Failed(format!("{message}. Describe it, by an overlay for example")));
+    }
     tell_warnings(&envelope);
     let bytes = bytes(&envelope, spec);
     let is_binary = bytes.is_some();

@@ -25,7 +25,7 @@ pub(super) fn shell(spec: &OperationSpec, modules: &[Module], arguments: &Inspec
     match document {
         _ if spec.http().is_none() && spec.mcp().is_none() => return None,
         // A file of servers, by which the id finds the server.
-        Some(file) if is_config(file) => words.extend([quoted(file), operation(spec, true)?]),
+        Some(file) if matches!(is_config(file), Ok(true)) => words.extend([quoted(file), operation(spec, true)?]),
         Some(document) if spec.mcp().is_some() => {
             words.extend([quoted(&snapshot(spec, modules, document)), operation(spec, false)?]);
             last.push("-- COMMAND".to_owned());

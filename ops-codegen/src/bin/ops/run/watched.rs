@@ -1,6 +1,7 @@
 //! The caller of a program's operations, which notes what the user should know about the calls.
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -60,21 +61,54 @@ impl Notes {
 }
 
 /// Operations with the numbers of their calls; `None` if there are none.
-pub(super) fn listed(calls: &BTreeMap<String, usize>) -> Option<String> {
+fn listed(calls: &BTreeMap<String, usize>) -> Option<String> {
     let all: Vec<String> = calls.iter().map(|(id, count)| format!("`{id}` ({count})")).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The calls of a journal that may have changed something; `None` if it cannot be read.
-pub(super) async fn kept_changes(
+/// What a run that did not end well leaves in the folder of its journal; `None` if it is nothing to know of. The journal may
+/// be that of another program, from which the run differs.
+pub(super) async fn left(
+    folder: &Path,
     store: &dyn JournalStore,
     name: &str,
     host: &dyn Host,
-) -> Option<BTreeMap<String, usize>> {
+    differs: bool,
+) -> Option<String> {
+    let (folder, calls) = (folder.display(), calls(store, name).await);
+    if differs {
+        return Some(match calls.map(|calls| listed(&changes(&calls, host))) {
+            None => format!("`{folder}` cannot be read"),
+            Some(None) => format!("no call in `{folder}` changed something"),
+            Some(Some(calls)) => {
+                format!("`{folder}` has calls that may have changed something, and they stay made: {calls}")
+            }
+        });
+    }
+    let calls = calls?;
+    let has = |wanted: &str| calls.iter().any(|call| call.get("state").is_some_and(|state| state == wanted));
+    if has("started") {
+        Some(format!(
+            "`{folder}` keeps the calls that were made, and what was answered: the same command goes on from there, and without this folder it makes them again"
+        ))
+    } else if has("declined") {
+        Some(format!("`{folder}` keeps what was answered: without this folder, the same command asks again"))
+    } else {
+        None
+    }
+}
+
+/// The calls of a journal; `None` if there is none, or if it cannot be read.
+async fn calls(store: &dyn JournalStore, name: &str) -> Option<Vec<Value>> {
     let json = store.load(name).await.ok()??.to_json().ok()?;
     let journal: Value = serde_json::from_str(&json).ok()?;
+    Some(journal.get("calls").and_then(Value::as_array).cloned().unwrap_or_default())
+}
+
+/// Those of a journal's calls that may have changed something, each operation with the number of its calls.
+fn changes(calls: &[Value], host: &dyn Host) -> BTreeMap<String, usize> {
     let mut changed: BTreeMap<String, usize> = BTreeMap::new();
-    for call in journal.get("calls").and_then(Value::as_array).into_iter().flatten() {
+    for call in calls {
         let word = |key: &str| call.get(key).and_then(Value::as_str);
         if let (Some(id), Some("started")) = (word("id"), word("state"))
             && !host.is_query(id)
@@ -83,7 +117,7 @@ pub(super) async fn kept_changes(
             *changed.entry(id.to_owned()).or_default() += 1;
         }
     }
-    Some(changed)
+    changed
 }
 
 /// True if the call of an error in a journal was not made.

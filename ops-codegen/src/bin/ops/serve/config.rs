@@ -237,9 +237,14 @@ impl Config {
         self.path(Path::new(location)).to_string_lossy().into_owned()
     }
 
+    /// The failure of what the file has at `place`.
+    pub(super) fn refused(&self, place: &str, what: &str) -> Failure {
+        Failure::Usage(format!("`{}`, `{place}`: {what}", self.file.display()))
+    }
+
     /// The secret that the file names at `place`. Errors say where it is missing, never what it is.
     pub(super) fn secret(&self, place: &str, from: &From_) -> Result<Secret, Failure> {
-        let refused = |what: String| Failure::Usage(format!("`{}`, `{place}`: {what}", self.file.display()));
+        let refused = |what: String| self.refused(place, &what);
         let (text, source) = match from {
             From_::Env(name) => {
                 let source = format!("the environment variable `{name}`");

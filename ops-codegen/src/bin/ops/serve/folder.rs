@@ -13,7 +13,7 @@ use ops_runtime::spec::Diagnostic;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::server::is_config;
+use crate::server::holds_config;
 
 /// A document that is served.
 pub(super) struct Document {
@@ -68,12 +68,16 @@ pub(super) fn read(folder: &str) -> Result<Found, Failure> {
                 let message = "the file describes an operation of a program, which alone has it";
                 others.push(left_out(&location, message));
             }
-            Some(Kind::Unknown) if !is_config(&location) => unknown.push(path),
-            Some(Kind::Unknown) if is_below => {
-                let message = "the file names MCP servers, and those in folders below the named one are not started";
-                others.push(left_out(&location, message).with_help("name the file itself to start them"));
-            }
-            Some(Kind::Unknown) => configurations.push(location),
+            Some(Kind::Unknown) => match holds_config(&text) {
+                Ok(false) => unknown.push(path),
+                Ok(true) if is_below => {
+                    let message =
+                        "the file names MCP servers, and those in folders below the named one are not started";
+                    others.push(left_out(&location, message).with_help("name the file itself to start them"));
+                }
+                Ok(true) => configurations.push(location),
+                Err(told) => others.push(left_out(&location, &format!("the file {told}"))),
+            },
         }
     }
     let parts: BTreeSet<PathBuf> = parts.iter().filter_map(|path| path.canonicalize().ok()).collect();

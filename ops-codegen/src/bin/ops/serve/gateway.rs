@@ -7,8 +7,6 @@ use ops_runtime::Registry;
 use ops_runtime::access::CallPolicy;
 use ops_runtime::gateway::{AuditLog, AuditOptions, CallerLimits, Gateway, GatewayBuilder, Rate, ResultLimits, Tools};
 use ops_runtime::mcp::McpServerOptions;
-use ops_runtime::program::FolderStore;
-use ops_runtime::spec::Diagnostic;
 
 use super::callers;
 use super::config::Config;
@@ -16,7 +14,7 @@ use super::listening::{Listening, asked_to_end};
 use super::upstreams::Upstreams;
 use super::warnings;
 use crate::arguments::{ServeArguments, ToolsChoice};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::modules::{is_url, runtime, shown};
 use crate::patterns::{Idle, Patterns, joined};
 use crate::report::{clean, label};
@@ -25,7 +23,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let config = config(arguments)?;
     let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
     let upstreams = Upstreams::of(arguments, &config, !arguments.mock)?;
-    let is_all = upstreams.is_all();
+    let (is_all, connected) = (upstreams.is_all(), upstreams.connected());
     let builder = builder(arguments, &config, registry.clone(), upstreams)?;
     let listening = Listening::of(arguments, &config)?;
     let runtime = runtime()?;
@@ -37,8 +35,11 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
             return Err(Failure::Usage(joined(&idle)));
         }
         // With examples as results, nothing is sent.
-        let lost =
-            if arguments.mock { Vec::new() } else { warnings::without_server(gateway.registry(), arguments, &config) };
+        let lost = if arguments.mock {
+            Vec::new()
+        } else {
+            warnings::without_server(gateway.registry(), arguments, &config, &connected)
+        };
         tell(&gateway, arguments, &idle, &lost)?;
         let served = listening.serve(&gateway).await;
         // The calls are logged completely, unless there is no time for it.
@@ -62,7 +63,7 @@ pub(super) fn check(arguments: &ServeArguments) -> Result<(), Failure> {
     let config = config(arguments)?;
     let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
     let upstreams = Upstreams::of(arguments, &config, false)?;
-    let is_all = upstreams.is_all();
+    let (is_all, connected) = (upstreams.is_all(), upstreams.connected());
     let Upstreams { documents, .. } = upstreams;
     let mut builder = Gateway::builder().with_registry(registry.clone());
     for (location, client) in documents.into_iter().filter(|(location, _)| !is_url(location)) {
@@ -82,7 +83,7 @@ pub(super) fn check(arguments: &ServeArguments) -> Result<(), Failure> {
         warn(&format!("{} {others}", idle.told));
     }
     if !arguments.mock {
-        warnings::without_server(&registry, arguments, &config).iter().for_each(|told| warn(told));
+        warnings::without_server(&registry, arguments, &config, &connected).iter().for_each(|told| warn(told));
     }
     Ok(())
 }
@@ -163,7 +164,7 @@ fn builder(
         builder = builder.with_audit(log);
     }
     if let Some(folder) = arguments.journal.clone().or_else(|| config.journal.as_ref().map(|it| config.path(it))) {
-        builder = builder.with_program_store(FolderStore::new(folder));
+        builder = builder.with_program_store(crate::run::journals(&folder)?);
     }
     let (limits, results) = limits(config);
     Ok(builder.with_policy(policy(arguments, config)).with_limits(limits).with_results(results))
@@ -200,8 +201,12 @@ fn missing(gateway: &Gateway) -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// The failure if nothing else is there: each document has its line.
 fn unread(gateway: &Gateway) -> Failure {
-    let told = missing(gateway).map(|(location, error)| Diagnostic::error("", error).with_document(&location));
+    let told = gateway.failures().iter().map(|(location, error)| {
+        let location = shown(location);
+        failure::unread(error, &location, &location)
+    });
     Failure::Unreadable(told.collect())
 }
 

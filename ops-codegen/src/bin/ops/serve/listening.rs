@@ -40,6 +40,11 @@ impl Listening {
     pub(super) fn of(arguments: &ServeArguments, config: &Config) -> Result<Self, Failure> {
         let has_mcp = arguments.mcp == Some(Transport::Http);
         let http = arguments.http.clone().or_else(|| has_mcp.then(|| ADDRESS.to_owned()));
+        if let Some(address) = http.as_ref().filter(|address| !address.contains(':')) {
+            let told =
+                format!("`{address}` cannot be listened at: it has no port: write HOST:PORT, such as `{ADDRESS}`");
+            return Err(Failure::Failed(told));
+        }
         let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && http.is_none());
         let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
         // A host starts the command with few variables: those of secrets that are not used may be missing.

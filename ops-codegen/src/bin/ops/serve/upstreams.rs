@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ops_runtime::http::{Auth, HttpConfig, TokenExchange};
+use ops_codegen::folder::check_namespace;
+use ops_runtime::http::{Auth, HttpClient, HttpConfig, TokenExchange};
 use ops_runtime::mcp::McpConfig;
 use ops_runtime::spec::Diagnostic;
 
@@ -34,11 +35,20 @@ impl Upstreams {
         self.servers.names().next().is_none() && !self.documents.iter().any(|(location, _)| is_url(location))
     }
 
+    /// The namespaces of the MCP servers, in lower case.
+    pub(super) fn connected(&self) -> BTreeSet<String> {
+        self.servers.names().map(|name| namespace(name).to_lowercase()).collect()
+    }
+
     /// The upstreams of the command and the configuration; without secrets if nothing is to be called.
     pub(super) fn of(arguments: &ServeArguments, config: &Config, has_secrets: bool) -> Result<Self, Failure> {
         let mut documents = Vec::new();
         for (namespace, api) in &config.apis {
-            documents.push((config.location(&api.spec), client(config, namespace, api, has_secrets)?));
+            let refused = |told: String| config.refused(&format!("apis.{namespace}"), &told);
+            check_namespace(namespace).map_err(|error| refused(error.to_string()))?;
+            let client = client(config, namespace, api, has_secrets)?;
+            check(&client).map_err(refused)?;
+            documents.push((config.location(&api.spec), client));
         }
         let (mut named, configurations) = sources(&arguments.spec)?;
         let own = config.mcp.config.as_ref().map(|file| config.path(file));
@@ -76,6 +86,11 @@ fn led_by(servers: McpConfig, files: &[PathBuf]) -> Result<McpConfig, Failure> {
     let tellable = all.iter().filter(|path| std::env::join_paths([path]).is_ok());
     let told = std::env::join_paths(tellable).ok().and_then(|told| told.into_string().ok()).unwrap_or_default();
     Ok(servers.map(|_, server| server.with_env(LED_BY, told.clone())))
+}
+
+/// Refuses settings that cannot be used, before a document is read: it is not the document that is wrong.
+fn check(client: &HttpConfig) -> Result<(), String> {
+    HttpClient::new(client.clone()).map(drop).map_err(|error| error.message().to_owned())
 }
 
 /// The client of an API of the configuration, perhaps without its secrets.
@@ -175,6 +190,7 @@ fn clients(
             if has_secrets && let Some(auth) = arguments.credentials.auth()? {
                 client = client.with_auth(auth);
             }
+            check(&client).map_err(Failure::Usage)?;
             Ok((location, client))
         })
         .collect()
@@ -195,7 +211,7 @@ fn sources(specs: &[String]) -> Result<(Vec<Document>, Vec<String>), Failure> {
             documents.extend(found.documents);
             configurations.extend(found.configurations);
             others.extend(found.others);
-        } else if !is_url(spec) && is_config(spec) {
+        } else if !is_url(spec) && is_config(spec)? {
             configurations.push(spec.clone());
         } else {
             documents.push(Document::new(spec.clone()));

@@ -10,16 +10,25 @@ use super::config::{Api, Config};
 use crate::arguments::ServeArguments;
 use crate::server::namespace;
 
-/// The warning for each API whose operations name no server with a host, if no base URL is set for it.
-pub(super) fn without_server(registry: &Registry, arguments: &ServeArguments, config: &Config) -> Vec<String> {
+/// The warning for each API whose operations name no server with a host, if no base URL is set for it; and for each snapshot
+/// of an MCP server, since those that are connected, with their namespaces, need none.
+pub(super) fn without_server(
+    registry: &Registry,
+    arguments: &ServeArguments,
+    config: &Config,
+    connected: &BTreeSet<String>,
+) -> Vec<String> {
     let configured: BTreeMap<String, &Api> =
         config.apis.iter().map(|(name, api)| (namespace(name).to_lowercase(), api)).collect();
     let has_base = |namespace: &str| match configured.get(&namespace.to_lowercase()) {
         Some(api) => api.base_url.is_some(),
         None => arguments.base_url.is_some(),
     };
-    let mut lost = BTreeMap::new();
+    let (mut lost, mut snapshots) = (BTreeMap::new(), BTreeMap::<String, usize>::new());
     for spec in registry.list() {
+        if spec.mcp().is_some() && !connected.contains(&namespace(spec.namespace()).to_lowercase()) {
+            *snapshots.entry(spec.namespace().to_owned()).or_default() += 1;
+        }
         let Some(server) = spec.http().map(|http| http.server.as_deref().unwrap_or_default()) else { continue };
         // One that begins with a variable gets its host from that.
         if !server.contains("://") && !server.starts_with('{') && !has_base(spec.namespace()) {
@@ -32,14 +41,25 @@ pub(super) fn without_server(registry: &Registry, arguments: &ServeArguments, co
         } else {
             format!("the server `{server}`, which has no host")
         };
-        let (operations, them) =
-            if count == 1 { ("1 operation".to_owned(), "it") } else { (format!("{count} operations"), "them") };
+        let (operations, them) = counted(count);
         format!(
             "`{namespace}`: the document names {what}, for {operations}, and calls of {them} fail: set the server by `--base-url`, or by \
              `base-url` in a file for `--config`"
         )
     };
-    lost.into_iter().map(told).collect()
+    let of_snapshot = |(namespace, count): (String, usize)| {
+        let (operations, them) = counted(count);
+        format!(
+            "`{namespace}`: a snapshot has no server, for {operations}, and calls of {them} fail: serve a configuration that names the \
+             server in its place"
+        )
+    };
+    lost.into_iter().map(told).chain(snapshots.into_iter().map(of_snapshot)).collect()
+}
+
+/// A number of operations, and the word for them.
+fn counted(count: usize) -> (String, &'static str) {
+    if count == 1 { ("1 operation".to_owned(), "it") } else { (format!("{count} operations"), "them") }
 }
 
 /// The warning for operations that require scopes that none of the callers has; `None` if there are none.

@@ -85,6 +85,8 @@ fn brings(request: &Parts, kind: &SecurityKind) -> bool {
             header("cookie").is_some_and(|cookies| has(cookies, ';', name))
         }
         SecurityKind::ApiKey { name, .. } => header(name).is_some_and(|key| !key.is_empty()),
+        // What the document does not describe, nobody brings.
+        SecurityKind::Other(scheme) if scheme == "unknown" => false,
         // Credentials outside of the headers, such as a certificate, cannot be checked.
         _ => true,
     }
