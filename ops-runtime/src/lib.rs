@@ -165,7 +165,7 @@ pub mod spec {
 pub mod registry {
     pub use crate::model::policy::OutputPolicy;
     pub use crate::run::caller::{Env, Scoped};
-    pub use crate::run::context::CancelToken;
+    pub use crate::run::cancel::CancelToken;
     pub use crate::run::method::{Execute, Open};
     pub use crate::run::pipeline::{CallFuture, EnvelopeStream, Execution, Opening};
     pub use crate::run::progress::{Progress, ProgressSink, ProgressStream};

@@ -6,6 +6,7 @@ pub(crate) mod attempt;
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) mod authenticator;
 pub(crate) mod caller;
+pub(crate) mod cancel;
 pub(crate) mod context;
 pub(crate) mod ending;
 pub(crate) mod extensions;

@@ -134,7 +134,14 @@ fn an_error_in_a_box_comes_out_as_it_went_in() {
     assert_eq!(inner.to_string(), "far.away: HTTP 404: Not Found: secret");
     let boxed: Box<dyn Error> = inner.clone().into();
     let shared: Box<dyn Error + Send + Sync> = inner.clone().into();
-    for error in [CallError::from(boxed), CallError::from(shared)] {
+    let held = std::io::Error::other(inner.clone());
+    let converted = [
+        CallError::from(boxed),
+        CallError::from(shared),
+        CallError::from_error(inner.clone()),
+        CallError::from_error(held),
+    ];
+    for error in converted {
         assert_eq!((&error, error.status(), error.operation()), (&inner, Some(404), Some("far.away")));
     }
     // As the source of another error it gives its words, and none of its server's.

@@ -42,6 +42,17 @@ fn schemes() {
             json!({ "type": "oauth2", "flows": flow("/token") }),
             SecurityKind::OAuth2 { token_url: Some("https://example.com/token".into()) },
         ),
+        // A path keeps its last slash, and its empty parts.
+        (
+            json!({ "type": "oauth2", "flows": flow("/o/token/") }),
+            SecurityKind::OAuth2 { token_url: Some("https://example.com/o/token/".into()) },
+        ),
+        (
+            json!({ "type": "openIdConnect", "openIdConnectUrl": "/a//b/.well-known/openid-configuration?x=a//b" }),
+            SecurityKind::OpenIdConnect {
+                url: "https://example.com/a//b/.well-known/openid-configuration?x=a//b".into(),
+            },
+        ),
         (
             json!({ "type": "oauth2", "flows": { "implicit": { "authorizationUrl": "x" } } }),
             SecurityKind::OAuth2 { token_url: None },
@@ -197,4 +208,100 @@ fn an_operation_takes_back_what_the_document_asks_for() {
     // Nothing is said of credentials: the client's own are sent.
     assert_eq!(ways(json!([]), json!([]), json!({})), none);
     assert_eq!(ways(json!([]), Value::Null, key()), none);
+}
+
+/// The kinds of schemes of each way, and what was told, of a document with such a root and such an operation.
+fn read_ways(root: &Value, own: &Value) -> (Vec<Vec<SecurityKind>>, Vec<String>) {
+    let mut document = json!({
+        "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+        "paths": { "/": { "get": { "operationId": "x", "responses": { "204": { "description": "x" } } } } },
+        "components": { "securitySchemes": {
+            "key": { "type": "apiKey", "in": "header", "name": "X-Key" },
+            "typeless": {},
+            "nameless": { "type": "apiKey", "in": "header" },
+            "lost": { "$ref": "gone.yaml#/key" },
+        } },
+    });
+    for (place, security) in [("", root), ("/paths/~1/get", own)] {
+        if !security.is_null() {
+            document.pointer_mut(place).unwrap()["security"] = security.clone();
+        }
+    }
+    let (api, diagnostics) = load("x.json", &document);
+    let kinds = |way: &SecurityRequirement| way.schemes.iter().map(|scheme| scheme.kind.clone()).collect();
+    let told = diagnostics.iter().filter(|d| d.message == "no way to authenticate can be read");
+    (bindings(&api)[0].security.iter().map(kinds).collect(), told.map(|d| d.pointer.clone()).collect())
+}
+
+#[test]
+fn a_requirement_that_cannot_be_read_stays_one() {
+    let unknown = || SecurityKind::Other("unknown".into());
+    let key = || SecurityKind::ApiKey { location: ParameterLocation::Header, name: "X-Key".into() };
+    let many: Value = (0..60).map(|at| (format!("s{at}"), json!([]))).collect();
+    let at_root = [
+        (json!([{ "misspelt": [] }]), vec![unknown()]),
+        (json!([{ "typeless": [] }]), vec![unknown()]),
+        (json!([{ "nameless": [] }]), vec![unknown()]),
+        (json!([{ "lost": [] }]), vec![unknown()]),
+        (json!([{ "key": [], "misspelt": [] }]), vec![key(), unknown()]),
+        (json!(["key"]), vec![unknown()]),
+        (json!({ "key": [] }), vec![unknown()]),
+        (json!("key"), vec![unknown()]),
+        (json!([many]), vec![unknown()]),
+    ];
+    for (security, expected) in at_root {
+        assert_eq!(
+            read_ways(&security, &Value::Null),
+            (vec![expected.clone()], vec!["/security".to_owned()]),
+            "{security}"
+        );
+        // The way of the document is not that of an operation that has its own.
+        let place = vec!["/paths/~1/get/security".to_owned()];
+        assert_eq!(read_ways(&json!([{ "key": [] }]), &security), (vec![expected], place), "{security}");
+    }
+    let two = json!([{ "misspelt": [] }, { "key": [], "lost": [] }]);
+    let expected = vec![vec![unknown()], vec![key(), unknown()]];
+    assert_eq!(read_ways(&two, &Value::Null), (expected, vec!["/security".to_owned()]));
+    // What can be read suffices.
+    for security in [json!([{ "misspelt": [] }, { "key": [] }]), json!([{ "key": [] }, "key"])] {
+        assert_eq!(read_ways(&security, &Value::Null), (vec![vec![key()]], vec![]), "{security}");
+    }
+    assert_eq!(read_ways(&json!([{}, { "misspelt": [] }]), &Value::Null), (vec![vec![]], vec![]));
+    assert_eq!(read_ways(&Value::Null, &Value::Null), (vec![], vec![]));
+}
+
+#[test]
+fn the_names_and_scopes_of_unknown_schemes_are_kept() {
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "x", "version": "1" }, "security": [{ "login": ["write"] }],
+        "paths": { "/": { "get": { "operationId": "x", "responses": { "204": { "description": "x" } } } } },
+    });
+    let (api, _) = load("x.json", &document);
+    let found = bindings(&api);
+    let [way] = found[0].security.as_ref() else { panic!("one way") };
+    let [scheme] = way.schemes.as_ref() else { panic!("one scheme") };
+    assert_eq!((scheme.name.as_ref(), scheme.scopes.iter().collect::<Vec<_>>()), ("login", vec!["write"]));
+}
+
+#[test]
+fn schemes_of_the_document_of_an_operation() {
+    let scheme = |kind: &str| json!({ "securitySchemes": { "login": { "type": "http", "scheme": kind } } });
+    let get = json!({
+        "operationId": "me", "security": [{ "login": [] }], "responses": { "204": { "description": "x" } },
+    });
+    let users = json!({ "paths": { "/me": { "get": get } }, "components": scheme("basic") });
+    let kind = |components: Value| {
+        let root = json!({
+            "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+            "paths": { "/me": { "$ref": "users.json#/paths/~1me" } }, "components": components,
+        });
+        let source = [("api.json", root), ("users.json", users.clone())];
+        let source: BTreeMap<_, _> = source.map(|(name, value)| (name.to_owned(), value.to_string())).into();
+        let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+        assert_eq!(diagnostics, []);
+        bindings(&api)[0].security[0].schemes[0].kind.clone()
+    };
+    assert_eq!(kind(json!({})), SecurityKind::Basic);
+    // The names of the root count first.
+    assert_eq!(kind(scheme("bearer")), SecurityKind::Bearer);
 }

@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use self::writer::{Lines, Message, State};
 use super::size::size_of;
+use crate::run::context::now;
 use crate::{CallError, ErrorCode};
 
 pub use self::entry::{Approval, AuditEntry};
@@ -285,7 +286,7 @@ impl AuditRecord {
 
     /// True if the deadline of the call has passed.
     pub(super) fn is_late(&self) -> bool {
-        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+        self.deadline.is_some_and(|deadline| deadline <= now())
     }
 
     /// Sets the outcome of asking for approval; the last one counts.

@@ -212,8 +212,9 @@ impl Core {
                 self.wait(caller, &entry, &input, &error, approval.is_some())
             }
             Err(error) => {
-                // An error of the input, not of a response.
-                let is_refused = *error.code() == ErrorCode::ValidationError && error.details().get("raw").is_none();
+                // An error of the input, not of a response, nor of a call that the handler made.
+                let is_of_input = error.is_of(&entry.spec.id) && error.details().get("raw").is_none();
+                let is_refused = *error.code() == ErrorCode::ValidationError && is_of_input;
                 let error = self.public(principal, error, &entry.spec, &request);
                 let said = if is_refused { self.refused(caller, &entry, &error).await } else { None };
                 said.map_or_else(|| self.failure(caller, &error), |said| self.told(caller, true, said))

@@ -22,7 +22,7 @@ use super::secrets::Carried;
 use super::send::{Label, Sent, limited, until};
 use super::trace::Trace;
 use crate::model::futures::BoxFuture;
-use crate::run::context::{deadline_after, earlier};
+use crate::run::context::{OpeningUntil, earlier, now};
 use crate::{
     Bodies, CallError, Context, Endpoint, ErrorCode, Handler, Identity, OperationSpec, Payload, PayloadStream,
     Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
@@ -204,7 +204,6 @@ impl Service {
         let plan = plan.for_caller(token, request.uri(), &settings)?;
         // The client's timeout is the default of its calls. An inherited deadline is none of the call's own.
         let timeout = settings.timeout.filter(|_| !options.has_deadline);
-        let deadline = earlier(context.deadline(), timeout.and_then(deadline_after));
         let trace = settings.trace_context.then(|| Trace::of(context));
         let carried = Carried::new(&self.0, plan, options.headers);
         let retry = options.retry.unwrap_or_else(|| settings.retry.clone());
@@ -221,7 +220,8 @@ impl Service {
             retry,
             is_safe_to_repeat,
             timeout,
-            deadline,
+            until: context.until(),
+            deadline: None,
             goes_on: false,
             sent: Sent::default(),
         })
@@ -240,11 +240,11 @@ impl Endpoint for Service {
         let codes = Codes::of(spec);
         let wants_bytes = context.extension::<Bodies>().is_some_and(Bodies::wants_output);
         let streamed = spec.http().filter(|_| wants_bytes).map(|binding| binding.responses.clone());
-        let (id, deadline) = (spec.id.clone(), context.deadline());
+        let id = spec.id.clone();
         Box::pin(async move {
             let mut exchange = exchange?;
+            let deadline = exchange.start().filter(|_| !exchange.is_safe_to_repeat);
             let (settings, carried) = (exchange.settings.clone(), exchange.carried.clone());
-            let deadline = deadline.filter(|_| !exchange.is_safe_to_repeat);
             let answered = limited(exchange.timeout, async {
                 let response = exchange.run().await?;
                 if let Some(described) = streamed {
@@ -268,11 +268,14 @@ impl Endpoint for Service {
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         let exchange = self.exchange(spec, &input, &context);
-        let (items, deadline) = (Items::of(spec), context.deadline());
+        let items = Items::of(spec);
+        let opening = context.extension::<OpeningUntil>().map(|until| until.0);
         Box::pin(async move {
             let mut exchange = exchange?;
             let carried = exchange.carried.clone();
-            let deadline = deadline.filter(|_| !exchange.is_safe_to_repeat);
+            // A handler may open another subscription with its context after its own was opened.
+            let opening = opening.filter(|until| *until > now());
+            let deadline = earlier(exchange.start(), opening).filter(|_| !exchange.is_safe_to_repeat);
             // Until more is known.
             let mut outcome = Outcome { may_have_arrived: true, ..exchange.outcome() };
             let opened = limited(exchange.timeout, async {

@@ -358,7 +358,7 @@ fn is_unconnected(error: &(dyn Error + 'static)) -> bool {
 pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
     // What a stream of the program failed with says nothing of this server, even if it is an error of another response.
     if let Some(error) = Unsendable::below(error) {
-        return CallError::execution(format!("{what}: {}", CallError::from_error(error).message()));
+        return CallError::execution(format!("{what}: {}", CallError::words_of(error)));
     }
     let mut next = Some(error);
     while let Some(error) = next {
@@ -371,7 +371,7 @@ pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
         }
         next = error.source();
     }
-    CallError::execution(format!("{what}: {}", CallError::from_error(error).message()))
+    CallError::execution(format!("{what}: {}", CallError::words_of(error)))
 }
 
 #[cfg(test)]

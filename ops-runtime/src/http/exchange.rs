@@ -20,6 +20,7 @@ use super::send::{Label, Sent};
 use super::settings::Settings;
 use super::trace::Trace;
 use crate::CallError;
+use crate::run::context::{Until, deadline_after, earlier, now};
 
 /// A request with everything that is needed to send it, and to repeat it.
 pub(super) struct Exchange {
@@ -35,7 +36,9 @@ pub(super) struct Exchange {
     pub(super) is_safe_to_repeat: bool,
     /// The client's timeout, unless the call has its own deadline.
     pub(super) timeout: Option<Duration>,
-    /// The deadline of the response.
+    /// When the call ends.
+    pub(super) until: Until,
+    /// The deadline of the response. `None` before the call begins.
     pub(super) deadline: Option<Instant>,
     /// True if the request continues after an event, with the event's id.
     pub(super) goes_on: bool,
@@ -44,6 +47,15 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
+    /// Begins to count the timeouts, and returns the deadline of the call itself.
+    ///
+    /// A call begins when its future is polled first, which may be long after it was made.
+    pub(super) fn start(&mut self) -> Option<Instant> {
+        let deadline = self.until.start();
+        self.deadline = earlier(deadline, self.timeout.and_then(deadline_after));
+        deadline
+    }
+
     /// Sends the request and returns the response, of any status.
     ///
     /// # Errors
@@ -191,7 +203,7 @@ impl Exchange {
 
     /// How long to wait before the next try; `None` if there is none, or if it would come too late.
     fn delay(&self, schedule: &mut Option<Schedule>, asked: Option<Duration>) -> Option<Duration> {
-        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now()));
         schedule.as_mut()?.next(asked, left)
     }
 

@@ -26,6 +26,7 @@ use crate::model::body::pieces::Pieces;
 use crate::model::media::{EVENTS, JSON, Media, OCTETS, essence};
 use crate::model::parameters::{self, parameter};
 use crate::model::secrets::Kept;
+use crate::run::context::now;
 use crate::run::pipeline::misplaced;
 use crate::{Body as Streamed, CallError, HttpMeta, HttpResponse, Payload, ResponseEnvelope};
 
@@ -54,7 +55,7 @@ pub(super) struct Deadline(pub(super) Instant);
 /// would end without the status.
 fn time_for_error(parts: &Parts) -> Duration {
     let deadline = parts.extensions.get::<Deadline>();
-    deadline.map_or(TOTAL, |deadline| TOTAL.min(deadline.0.saturating_duration_since(Instant::now()) / 2))
+    deadline.map_or(TOTAL, |deadline| TOTAL.min(deadline.0.saturating_duration_since(now()) / 2))
 }
 
 /// How often the request was repeated, in the response's extensions.

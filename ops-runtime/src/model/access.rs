@@ -26,9 +26,9 @@ pub struct AccessControl {
     pub required_scopes: TextList,
     /// Scopes of which the caller must hold at least one; empty for no such rule.
     pub required_scopes_any: TextList,
-    /// The type of resource that the operation acts on; a rule only together with `resource_action`.
+    /// The type of resource that the operation acts on. It needs `resource_action`: without it, nobody may call.
     pub resource_type: Option<Text>,
-    /// The action of the operation on the resource; a rule only together with `resource_type`.
+    /// The action of the operation on the resource. It needs `resource_type`: without it, nobody may call.
     pub resource_action: Option<Text>,
 }
 
@@ -65,7 +65,8 @@ impl AccessControl {
 
     /// True if there are no rules, so that no identity is needed.
     pub fn is_open(&self) -> bool {
-        self.required_scopes.is_empty() && self.required_scopes_any.is_empty() && self.resource().is_none()
+        let has_scopes = !self.required_scopes.is_empty() || !self.required_scopes_any.is_empty();
+        !has_scopes && self.resource_type.is_none() && self.resource_action.is_none()
     }
 
     /// True if the identity satisfies every rule.
@@ -76,11 +77,12 @@ impl AccessControl {
         let holds = |scope: &str| identity.scopes.iter().any(|s| s == scope);
         self.required_scopes.iter().all(holds)
             && (self.required_scopes_any.is_empty() || self.required_scopes_any.iter().any(holds))
-            && self.resource().is_none_or(|(kind, action)| identity.may_some(kind, action))
-    }
-
-    fn resource(&self) -> Option<(&str, &str)> {
-        Some((self.resource_type.as_deref()?, self.resource_action.as_deref()?))
+            && match (&self.resource_type, &self.resource_action) {
+                (None, None) => true,
+                (Some(kind), Some(action)) => identity.may_some(kind, action),
+                // The other half is missing, perhaps by a typing error. That must not open the operation.
+                _ => false,
+            }
     }
 }
 
@@ -203,6 +205,25 @@ impl From<&str> for CallerToken {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_a_rule_for_a_resource_lets_nobody_in() {
+        let whole = AccessControl::NONE.with_resource("pet", "sell");
+        let ann = Identity::new("ann").with_resource("pet:7", "sell");
+        assert_eq!((whole.is_open(), whole.allows(&ann), whole.allows(&Identity::new("bob"))), (false, true, false));
+        let untyped = AccessControl { resource_type: None, ..whole.clone() };
+        let without_action = AccessControl { resource_action: None, ..whole.clone() };
+        for half in [untyped, without_action] {
+            assert_eq!((half.is_open(), half.allows(&ann)), (false, false), "{half:?}");
+            // Nor is it read: a member with a typing error is skipped like any other unknown one.
+            let json = serde_json::to_string(&half).unwrap();
+            let error = serde_json::from_str::<AccessControl>(&json).unwrap_err().to_string();
+            let told = "an access rule has `resourceType` and `resourceAction`, or neither";
+            assert!(error.starts_with(told), "{error}");
+        }
+        let json = serde_json::to_string(&whole).unwrap();
+        assert_eq!(serde_json::from_str::<AccessControl>(&json).unwrap(), whole);
+    }
 
     #[test]
     fn a_token_is_no_part_of_the_json() {

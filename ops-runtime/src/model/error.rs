@@ -207,6 +207,13 @@ impl CallError {
         self.0.operation.as_deref()
     }
 
+    /// True if the operation of that id failed itself, and not one that its handler called. An operation that calls itself
+    /// cannot be told apart from the one that it called: both have the same id.
+    #[cfg(feature = "registry")]
+    pub(crate) fn is_of(&self, id: &str) -> bool {
+        self.operation().is_none_or(|failed| failed == id)
+    }
+
     /// The kind of failure.
     pub fn code(&self) -> &ErrorCode {
         &self.0.code
@@ -329,14 +336,14 @@ impl From<String> for CallError {
 /// A `CallError` in the box comes out as it went in; any other error as by [`CallError::from_error`].
 impl From<Box<dyn Error>> for CallError {
     fn from(error: Box<dyn Error>) -> Self {
-        error.downcast::<Self>().map_or_else(|other| Self::from_error(&*other), |own| *own)
+        error.downcast::<Self>().map_or_else(|other| Self::of_error(&*other), |own| *own)
     }
 }
 
 /// A `CallError` in the box comes out as it went in; any other error as by [`CallError::from_error`].
 impl From<Box<dyn Error + Send + Sync>> for CallError {
     fn from(error: Box<dyn Error + Send + Sync>) -> Self {
-        error.downcast::<Self>().map_or_else(|other| Self::from_error(&*other), |own| *own)
+        error.downcast::<Self>().map_or_else(|other| Self::of_error(&*other), |own| *own)
     }
 }
 
@@ -349,7 +356,8 @@ impl From<std::io::Error> for CallError {
 }
 
 impl CallError {
-    /// An `EXECUTION_ERROR` from any error, with the messages of its sources.
+    /// An `EXECUTION_ERROR` from any error, with the messages of its sources. A `CallError` comes out as it went in, also from
+    /// an [`io::Error`](std::io::Error) that holds one.
     ///
     /// ```
     /// use ops_runtime::CallError;
@@ -360,11 +368,15 @@ impl CallError {
     ///
     /// assert_eq!(port("many").unwrap_err().message(), "invalid digit found in string");
     /// ```
-    pub fn from_error(error: impl Error) -> Self {
-        Self::of_chain(&error)
+    pub fn from_error(error: impl Error + 'static) -> Self {
+        Self::of_error(&error)
     }
 
-    fn of_chain(error: &dyn Error) -> Self {
+    /// Like [`from_error`](Self::from_error), for an error that is borrowed.
+    pub(crate) fn of_error(error: &(dyn Error + 'static)) -> Self {
+        if let Some(own) = Self::held(error) {
+            return own.clone();
+        }
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(error) = source {
@@ -372,11 +384,27 @@ impl CallError {
             // Many errors already print their source.
             if !message.ends_with(&text) {
                 message.push_str(": ");
-                message.push_str(&error.downcast_ref::<Self>().map_or(text, Self::plain));
+                message.push_str(&Self::held(error).map_or(text, Self::plain));
             }
             source = error.source();
         }
         Self::execution(message)
+    }
+
+    /// The text of an error, for the message of another one. A `CallError` in it keeps its code and its operation there:
+    /// otherwise the failure of another server would read as that of the server which the message is about.
+    #[cfg(any(feature = "http", feature = "mcp"))]
+    pub(crate) fn words_of(error: &(dyn Error + 'static)) -> String {
+        match Self::held(error).and_then(|held| Some((held.operation()?, held))) {
+            Some((id, held)) => format!("{}: {}", readable(id, MAX_ID), held.plain()),
+            None => Self::of_error(error).message().to_owned(),
+        }
+    }
+
+    /// The `CallError` that an error is, or that an `io::Error` holds, which does not have it among its sources.
+    fn held<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Self> {
+        let inside = || error.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref::<Self>();
+        error.downcast_ref::<Self>().or_else(inside)
     }
 }
 

@@ -44,9 +44,12 @@ pub(crate) fn read_text<'de, D: Deserializer<'de>, T>(
 /// - `some_number`: absent and `null` are `None`, and any number that fits the field's type is accepted
 /// - `any`: absent is `None`; `null` is not
 ///
-/// Fields that are listed after `without` are no part of the JSON, and have their default when it is read.
+/// Fields that are listed after `without` are no part of the JSON, and have their default when it is read. A function after
+/// `checked` refuses a record whose members do not go together.
 macro_rules! fields {
-    ($t:ident { $($key:literal => $field:ident: $how:ident,)* } $(without $($own:ident),+)?) => {
+    (
+        $t:ident { $($key:literal => $field:ident: $how:ident,)* } $(without $($own:ident),+)? $(checked $check:path)?
+    ) => {
         impl $crate::record::Record for $t {
             const NAME: &'static str = stringify!($t);
             const FIELDS: &'static [&'static str] = &[$($key),*];
@@ -78,6 +81,7 @@ macro_rules! fields {
                     $($field: $crate::model::json::fields!(@take $how $field, m.missing(&absent)),)*
                     $($($own: Default::default(),)+)?
                 })
+                $(.and_then($check))?
             }
 
             fn write<M: serde_core::ser::SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {

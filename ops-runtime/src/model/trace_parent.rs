@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
 /// What tracing systems have added to a trace: the member beside [`TRACEPARENT`], and the header.
-#[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) const TRACESTATE: &str = "tracestate";
 
 /// W3C Trace Context, version 00: the ids of a trace and of a span in it.

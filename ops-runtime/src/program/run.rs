@@ -20,7 +20,7 @@ use crate::program::journal::{Answer, Entry, Journal, State};
 use crate::program::outcome::{Failure, Outcome, Reason, Report, Waiting};
 use crate::program::sandbox::{Program, Sandbox, TURN, now};
 use crate::program::store::JournalStore;
-use crate::run::context::deadline_after;
+use crate::run::context::{self, deadline_after};
 use crate::{BoxFuture, CallError};
 
 /// The ids of `search` and `describe` in journals: no operation has an id without a dot.
@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
     async fn turns(&mut self) -> Result<(), Failure> {
         loop {
             // Waiting for something that is ready does not check the clock.
-            if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            if self.deadline.is_some_and(|deadline| deadline <= context::now()) {
                 return Err(self.out_of_time());
             }
             let turn = self.turn().await?;

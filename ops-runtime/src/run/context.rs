@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use crate::model::body::handover::Bodies;
 use crate::model::request_id::{Number, RequestId};
+use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
 use crate::run::extensions::Extensions;
 use crate::run::response::ResponseParts;
-use crate::{CallError, Identity, OutputPolicy, Progress, ProgressSink, Registry};
+use crate::{CallError, CancelToken, Identity, OutputPolicy, Progress, ProgressSink, Registry};
 
 /// The options of a call.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +74,7 @@ impl CallOptions {
         Self { deadline, ..self }
     }
 
-    /// Sets a token that cancels the call.
+    /// Sets a token that cancels the call. A call that a handler makes also ends when its own call is cancelled.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = Some(cancel);
@@ -95,7 +95,7 @@ impl CallOptions {
         self
     }
 
-    /// Adds metadata for the handler under a key.
+    /// Adds metadata for the handler under a key. A call that a handler makes inherits the rest.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
@@ -149,9 +149,16 @@ impl CallOptions {
 /// The longest timeout of a call, a hundred years: an instant after it can be represented everywhere.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
+/// The instant from which timeouts count, and with which deadlines are compared.
+///
+/// It is by tokio's clock, as the timers are: a test may have paused that, and it is then ahead of the system's.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
 /// The instant after that time; `None` if it is too far away to be represented.
 pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
+    now().checked_add(timeout)
 }
 
 /// The earlier of two optional deadlines.
@@ -162,59 +169,25 @@ pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant>
     }
 }
 
-/// A token that cancels the calls that it was passed to.
-#[derive(Debug, Clone, Default)]
-pub struct CancelToken(pub(crate) CancellationToken);
+/// When a call ends, before its operation's own timeout has begun to count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Until {
+    deadline: Option<Instant>,
+    timeout: Option<Duration>,
+}
 
-impl CancelToken {
-    /// A token that is not cancelled yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Cancels the calls: their handlers are dropped.
-    pub fn cancel(&self) {
-        self.0.cancel();
-    }
-
-    /// True if it was cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled()
-    }
-
-    /// Waits until it is cancelled.
-    pub async fn cancelled(&self) {
-        self.0.cancelled().await;
-    }
-
-    /// Cancels when the future ends, such as a signal to the process or another library's token.
-    ///
-    /// The future runs in a task, which ends with it or when the token is cancelled. If it may outlive many calls, make one
-    /// token, and give each call a clone: a token for each call would leave a task behind for each.
-    ///
-    /// ```
-    /// use ops_runtime::registry::CancelToken;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let other = tokio_util::sync::CancellationToken::new();
-    /// let cancel = CancelToken::new();
-    /// cancel.cancel_when(other.clone().cancelled_owned());
-    /// other.cancel();
-    /// cancel.cancelled().await;
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn cancel_when(&self, end: impl Future<Output = ()> + Send + 'static) {
-        let token = self.0.clone();
-        tokio::spawn(async move {
-            if token.run_until_cancelled(end).await.is_some() {
-                token.cancel();
-            }
-        });
+impl Until {
+    /// The deadline, if the operation's own timeout counts from now.
+    pub(crate) fn start(self) -> Option<Instant> {
+        earlier(self.deadline, self.timeout.and_then(deadline_after))
     }
 }
+
+/// Until when a subscription has to be open, by its operation's own timeout, which the first item shares.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpeningUntil(
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only an HTTP client asks for it"))] pub(crate) Instant,
+);
 
 /// The context of a call, for its handler.
 ///
@@ -312,15 +285,25 @@ impl Context {
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));
         let named = identity.is_some();
         let inherited = self.extra.as_deref().cloned().unwrap_or_default();
+        let mut metadata = inherited.metadata;
+        // What a tracing system has added belongs to the trace, and goes with it.
+        let traces = TraceParent::of(&metadata).zip(TraceParent::of(&options.metadata));
+        let goes_on = traces.is_some_and(|(inherited, own)| inherited.trace == own.trace);
+        if options.metadata.contains_key(TRACEPARENT) && !goes_on {
+            metadata.remove(TRACESTATE);
+        }
+        metadata.extend(options.metadata);
         let deadline = earlier(self.deadline(), options.deadline);
         let extra = Extra {
             identity: identity.or(inherited.identity),
             given: None,
             parent: Some(self.id()),
             idle_timeout: options.idle_timeout,
-            // A nested call that its parent awaits is dropped with it, so a token of its own may replace the parent's.
-            cancel: options.cancel.or(inherited.cancel),
-            metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
+            cancel: match options.cancel {
+                Some(own) => Some(own.within(inherited.cancel)),
+                None => inherited.cancel,
+            },
+            metadata,
             progress: options.progress,
             response: None,
             trusted: !named,
@@ -368,7 +351,12 @@ impl Context {
     /// The operation's own timeout is counted from now, each time that this is called; the handler itself is stopped
     /// that long after it first waits. A subscription's own timeout is not included: it applies only to the first item.
     pub fn deadline(&self) -> Option<Instant> {
-        earlier(self.deadline, self.timeout.and_then(deadline_after))
+        self.until().start()
+    }
+
+    /// When the call ends, for an endpoint whose work begins later.
+    pub(crate) fn until(&self) -> Until {
+        Until { deadline: self.deadline, timeout: self.timeout }
     }
 
     /// The token that cancels the call. `None` if it was not given one.

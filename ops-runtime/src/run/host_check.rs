@@ -6,14 +6,32 @@ use http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 /// The hosts of a server, and the origins of the pages that may send requests.
 ///
 /// `Host` has to be one of the hosts. `Origin`, if a browser sends it, has to be a page of one of them or one of the
-/// origins. A server that has any host accepts requests of its own pages:
-/// those that the browser marks as such (`Sec-Fetch-Site`), or whose origin is the host that the request names.
+/// origins.
+///
+/// A server that has any host cannot tell its own pages from those of a foreign name that was made to stand for its
+/// address (DNS rebinding): for both, the origin is the host that the request names. An HTTP server accepts them, since
+/// it has pages of its own that call it, such as `/docs`. An MCP server serves none, and must check `Origin` because of
+/// such names (MCP, Streamable HTTP, security warning): if it has any host, it accepts only the origins.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
     /// `None` for any host.
     hosts: Option<Vec<(String, Option<u16>)>>,
+    /// True if a server that has any host accepts pages that seem to be its own: those that the browser marks as such
+    /// (`Sec-Fetch-Site`), or whose origin is the host that the request names.
+    has_pages: bool,
     origins: Vec<Page>,
 }
+
+/// The status and the text of the response to a request that is refused.
+pub(crate) type Refusal = (StatusCode, &'static str);
+
+const FOREIGN: Refusal = (StatusCode::FORBIDDEN, "the server is not reached by that name, or from that page");
+const NO_HOST: Refusal =
+    (StatusCode::BAD_REQUEST, "the request does not name the server: send the header `Host` with the server's name");
+const BAD_HOST: Refusal =
+    (StatusCode::BAD_REQUEST, "the header `Host` came twice, or is not ASCII: send it once, with the server's name");
+const BAD_ORIGIN: Refusal =
+    (StatusCode::BAD_REQUEST, "the header `Origin` came twice, or is not ASCII: send it once, with the page's origin");
 
 /// The header in which a browser tells the relation of the page to the server (Fetch Metadata, section 2.4).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -48,9 +66,9 @@ impl Default for Door {
 }
 
 impl Door {
-    /// Any host, and only pages of the server itself.
+    /// Any host, and only pages that seem to be the server's own.
     pub(crate) fn any() -> Self {
-        Self { hosts: None, origins: Vec::new() }
+        Self { hosts: None, has_pages: true, origins: Vec::new() }
     }
 
     pub(crate) fn set_hosts(&mut self, hosts: impl IntoIterator<Item = String>) {
@@ -66,16 +84,10 @@ impl Door {
         self.hosts = Some(hosts.into_iter().map(named).collect());
     }
 
-    /// Accepts any host.
+    /// Accepts any host, and no pages but those of allowed origins.
     #[cfg(feature = "mcp-server")]
     pub(crate) fn set_any_host(&mut self) {
-        self.hosts = None;
-    }
-
-    /// True if any host is accepted.
-    #[cfg(feature = "mcp-server")]
-    pub(crate) fn has_any_host(&self) -> bool {
-        self.hosts.is_none()
+        (self.hosts, self.has_pages) = (None, false);
     }
 
     /// Allows pages of another origin, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
@@ -107,9 +119,12 @@ impl Door {
         })
     }
 
-    /// Checks the head of a request; the error is the status to refuse it with.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
-        let own = one(headers, &header::HOST)?;
+    /// Checks the head of a request.
+    ///
+    /// # Errors
+    /// If it is refused.
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let own = one(headers, &header::HOST).ok_or(BAD_HOST)?;
         let has_origin = headers.contains_key(header::ORIGIN);
         let is_one = |own| self.hosts.iter().flatten().any(|(name, port)| port.is_none() && name == own);
         if !has_origin && (self.hosts.is_none() || own.is_some_and(is_one)) {
@@ -118,7 +133,7 @@ impl Door {
         let host = match own {
             Some(host) => named(host),
             // HTTP/2 has it in the URI.
-            None => named(uri.authority().ok_or(StatusCode::BAD_REQUEST)?.as_str()),
+            None => named(uri.authority().ok_or(NO_HOST)?.as_str()),
         };
         // Clients leave out the default port of a scheme.
         let is_at = |port: u16, at: Option<u16>| at.map_or(is_default(port), |at| at == port);
@@ -127,13 +142,14 @@ impl Door {
         };
         if self.hosts.as_ref().is_some_and(|hosts| !hosts.iter().any(|ours| is_ours(ours, &host.0, host.1))) {
             tracing::warn!("a request for another host is refused (`with_hosts`)");
-            return Err(StatusCode::FORBIDDEN);
+            return Err(FOREIGN);
         }
-        let Some(origin) = one(headers, &header::ORIGIN)? else { return Ok(()) };
+        let Some(origin) = one(headers, &header::ORIGIN).ok_or(BAD_ORIGIN)? else { return Ok(()) };
         let allowed = page(origin).is_some_and(|page| {
             let web = matches!(page.scheme.as_str(), "http" | "https");
             let own = || match &self.hosts {
                 Some(hosts) => hosts.iter().any(|ours| is_ours(ours, &page.host, page.port)),
+                None if !self.has_pages => false,
                 // Behind a proxy, the request may name another host than the browser has used.
                 None => match headers.get(FETCH_SITE) {
                     Some(site) => site == "same-origin",
@@ -145,18 +161,18 @@ impl Door {
         if allowed {
             return Ok(());
         }
-        tracing::warn!("a request of a page of another origin is refused (`with_origins`)");
-        Err(StatusCode::FORBIDDEN)
+        tracing::warn!("a request of a page is refused: allow its origin (`with_origins`) or its host (`with_hosts`)");
+        Err(FOREIGN)
     }
 }
 
-/// The value of a header that may be present once.
-fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, StatusCode> {
+/// The value of a header that may be present once, if it is; `None` if it is present twice, or is not ASCII.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => value.to_str().map(Some).map_err(|_| StatusCode::BAD_REQUEST),
-        (Some(_), Some(_)) => Err(StatusCode::BAD_REQUEST),
+        (None, _) => Some(None),
+        (Some(value), None) => value.to_str().ok().map(Some),
+        (Some(_), Some(_)) => None,
     }
 }
 
@@ -272,6 +288,52 @@ mod tests {
         };
         assert!(said("same-origin", "https://api.example") && said("cross-site", "https://app.example.com"));
         assert!(!said("cross-site", "http://10.0.0.1:8080") && !said("same-site", "https://other.example"));
+    }
+
+    #[cfg(feature = "mcp-server")]
+    #[test]
+    fn any_host_and_no_pages() {
+        let mut door = Door::default();
+        door.set_any_host();
+        door.add_origin("https://app.example.com");
+        let check = |site: Option<&'static str>, origin: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [(header::HOST, Some("any.example")), (FETCH_SITE, site), (header::ORIGIN, origin)] {
+                if let Some(value) = value {
+                    headers.insert(name, http::HeaderValue::from_static(value));
+                }
+            }
+            door.check(&Uri::from_static("/"), &headers)
+        };
+        for site in [None, Some("same-origin"), Some("cross-site")] {
+            assert_eq!(check(site, None), Ok(()), "{site:?}");
+            assert_eq!(check(site, Some("https://app.example.com")), Ok(()), "{site:?}");
+            for origin in ["http://any.example", "https://any.example", "https://evil.example", "null"] {
+                assert_eq!(check(site, Some(origin)), Err(FOREIGN), "{site:?} {origin}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_head_is_told_what_to_send() {
+        let all = |names: &[(HeaderName, &'static [u8])]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in names {
+                headers.append(name, http::HeaderValue::from_bytes(value).unwrap());
+            }
+            headers
+        };
+        let (host, origin) = ((header::HOST, &b"localhost"[..]), (header::ORIGIN, &b"http://localhost"[..]));
+        let table = [
+            (all(&[]), NO_HOST),
+            (all(&[host.clone(), host.clone()]), BAD_HOST),
+            (all(&[(header::HOST, &b"\xe9"[..])]), BAD_HOST),
+            (all(&[host.clone(), origin.clone(), origin]), BAD_ORIGIN),
+            (all(&[host, (header::ORIGIN, &b"\xe9"[..])]), BAD_ORIGIN),
+        ];
+        for (headers, expected) in table {
+            assert_eq!(Door::default().check(&Uri::from_static("/"), &headers), Err(expected), "{headers:?}");
+        }
     }
 
     #[test]

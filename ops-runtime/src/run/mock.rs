@@ -176,10 +176,9 @@ impl MockCaller {
         let calls = self.calls.clone();
         let answer = Arc::new(answer);
         self.with(Registration::call::<Op, _, _>(move |input, context| {
-            let recorded = record(&calls, &Op::SPEC.id, &input, &context);
-            let answer = answer.clone();
+            let (calls, answer) = (calls.clone(), answer.clone());
             async move {
-                recorded?;
+                record(&calls, &Op::SPEC.id, &input, &context)?;
                 answer(input, &context)
             }
         }))
@@ -236,10 +235,9 @@ impl MockCaller {
         let calls = self.calls.clone();
         let answer = Arc::new(answer);
         self.with(Registration::subscription::<Op, _, _, _>(move |input, context| {
-            let recorded = record(&calls, &Op::SPEC.id, &input, &context);
-            let answer = answer.clone();
+            let (calls, answer) = (calls.clone(), answer.clone());
             async move {
-                recorded?;
+                record(&calls, &Op::SPEC.id, &input, &context)?;
                 Ok(answer(input, &context)?.map(|item| item.map(Reply::Value)))
             }
         }))
@@ -251,12 +249,11 @@ impl MockCaller {
     /// If the id is invalid: it must be `namespace.name`.
     #[must_use]
     pub fn on_id(self, id: &str, answer: impl Fn(Value) -> Result<Value, CallError> + Send + Sync + 'static) -> Self {
-        let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), id.to_owned());
+        let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), Arc::<str>::from(id));
         let handler = Handler::dynamic(move |input, context| {
-            let recorded = record(&calls, &own, &input, &context);
-            let answer = answer.clone();
+            let (calls, answer, own) = (calls.clone(), answer.clone(), own.clone());
             async move {
-                recorded?;
+                record(&calls, &own, &input, &context)?;
                 answer(input)
             }
         });
@@ -273,12 +270,11 @@ impl MockCaller {
         id: &str,
         answer: impl Fn(Value) -> Result<Vec<Result<Value, CallError>>, CallError> + Send + Sync + 'static,
     ) -> Self {
-        let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), id.to_owned());
+        let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), Arc::<str>::from(id));
         let handler = Handler::dynamic_stream(move |input, context| {
-            let recorded = record(&calls, &own, &input, &context);
-            let answer = answer.clone();
+            let (calls, answer, own) = (calls.clone(), answer.clone(), own.clone());
             async move {
-                recorded?;
+                record(&calls, &own, &input, &context)?;
                 answer(input).map(stream::iter)
             }
         });
@@ -368,7 +364,8 @@ impl MockCaller {
         made.flatten().collect()
     }
 
-    /// The calls so far, in the order in which they completed.
+    /// The calls so far, in the order in which they began. A call begins when its future is polled first: one that was only
+    /// made is none.
     pub fn calls(&self) -> Vec<MockCall> {
         lock(&self.calls).clone()
     }

@@ -26,9 +26,8 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
     if error.own_status().is_some() {
         return error;
     }
-    if *error.code() == ErrorCode::OperationNotFound && error.operation().is_some_and(|failed| failed != spec.id) {
-        // The operation is there. What it calls is not, and it may have done something before.
-        return CallError::new(ErrorCode::ExecutionError, error.message().to_owned());
+    if is_misleading(&error, spec) {
+        return as_own(error, spec, request);
     }
     let details = error.details();
     if let Some(status) = details.get("statusCode").and_then(Value::as_u64)
@@ -61,12 +60,31 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
     }
 }
 
+/// The error of a call that the handler made, as a failure of the operation itself.
+///
+/// By its code, a caller would take it for the answer to its own call: the operation is not there, or the input does not fit. But
+/// the operation was run, and may have done something before.
+pub(crate) fn as_own(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
+    if !is_misleading(&error, spec) {
+        return error;
+    }
+    tracing::warn!(operation = spec.id.as_ref(), request, %error, "a call that an operation made was refused");
+    CallError::new(ErrorCode::ExecutionError, error.message().to_owned())
+}
+
+/// True if the code of a call that the handler made says something else of the operation itself.
+fn is_misleading(error: &CallError, spec: &OperationSpec) -> bool {
+    !error.is_of(&spec.id) && matches!(error.code(), ErrorCode::OperationNotFound | ErrorCode::ValidationError)
+}
+
 /// The part of an error that a client of a server may see.
 ///
 /// Errors with a code of the operation's own are meant for callers, and so are those of the registry. The failure of a
 /// handler, or of what it called, may contain anything: it is logged, and the caller gets a number to find it in the
-/// log. An HTTP error shows its status, and its body if it is the operation's own and declared for that status. A
-/// status that a handler itself returns is shown as it is.
+/// log. An input that a call of the handler does not take is such a failure, and no fault of the caller.
+///
+/// An HTTP error shows its status, and its body if it is the operation's own and declared for that status. A status that
+/// a handler itself returns is shown as it is.
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) fn public(
     error: CallError,
@@ -76,7 +94,7 @@ pub(crate) fn public(
 ) -> CallError {
     match error.code() {
         _ if error.own_status().is_some() => error,
-        ErrorCode::ValidationError => {
+        ErrorCode::ValidationError if !is_misleading(&error, spec) => {
             // The details also hold responses that do not match; a result with violations was meant for callers.
             let shown = ["violations", "value"]
                 .iter()
@@ -84,21 +102,22 @@ pub(crate) fn public(
             let shown: Map<String, Value> = shown.collect();
             error.with_details(if shown.is_empty() { Value::Null } else { Value::Object(shown) })
         }
-        ErrorCode::ExecutionError | ErrorCode::UnknownError | ErrorCode::OperationNotFound => {
+        ErrorCode::ExecutionError
+        | ErrorCode::UnknownError
+        | ErrorCode::OperationNotFound
+        | ErrorCode::ValidationError => {
             tracing::error!(operation = spec.id.as_ref(), %request, %error, "a served operation failed");
-            if let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
+            let is_misleading = is_misleading(&error, spec);
+            if !is_misleading && let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
                 return error.of_status(status, &spec.id, &spec.errors);
             }
             if expose && error.code() == &ErrorCode::ExecutionError {
                 return error.with_details(Value::Null);
             }
-            // Another operation that is not found is one that the handler calls, and it may have done something before.
-            let is_own = error.operation().is_none_or(|operation| operation == spec.id);
-            let is_unserved = is_own && error.is_unserved();
+            let is_unserved = !is_misleading && error.is_unserved();
             let what = if is_unserved { "is not available now" } else { "failed" };
             let message = format!("the operation {what}; the server's log says more of request {request}");
-            let is_there = !is_own && error.code() == &ErrorCode::OperationNotFound;
-            let code = if is_there { ErrorCode::ExecutionError } else { error.code().clone() };
+            let code = if is_misleading { ErrorCode::ExecutionError } else { error.code().clone() };
             let shown = CallError::new(code, message);
             if is_unserved { shown.retryable() } else { shown }
         }
@@ -120,7 +139,7 @@ pub(crate) fn public(
 ///
 /// A tool of another server passes on what it says of its own failure. What a function called is not for its callers.
 fn is_of_another_tool(error: &CallError, spec: &OperationSpec) -> bool {
-    *error.code() == ErrorCode::ToolError && error.operation().is_some_and(|operation| operation != spec.id)
+    *error.code() == ErrorCode::ToolError && !error.is_of(&spec.id)
 }
 
 #[cfg(test)]
@@ -171,5 +190,28 @@ mod tests {
         assert_eq!((own.message(), own.details()), ("told", &json!({ "by": "ann" })));
         let answered = error(crate::ErrorResponse::new(404, "meant for callers").into(), &spec, "1");
         assert_eq!(answered.details(), &json!({ "statusCode": 404, "body": "meant for callers" }));
+    }
+
+    #[test]
+    fn what_a_call_of_the_handler_is_refused_for_is_not_said_of_the_operation() {
+        let spec = OperationSpec::mutation("shop.buy");
+        let violations = || vec![json!({ "pointer": "/secretAccount", "message": "expected required property" })];
+        let of = |operation: &'static str| CallError::invalid("/secretAccount", violations()).with_operation(operation);
+        for shown in [error(of("ledger.post"), &spec, "1"), as_own(of("ledger.post"), &spec, "1")] {
+            assert_eq!(shown, CallError::execution("/secretAccount"));
+        }
+        assert_eq!(as_own(of("shop.buy"), &spec, "1"), of("shop.buy"));
+        assert_eq!(error(of("shop.buy"), &spec, "1"), of("shop.buy"));
+        #[cfg(any(feature = "http-server", feature = "mcp-server"))]
+        for expose in [false, true] {
+            let request = crate::model::request_id::RequestId::from("1");
+            let failed = CallError::execution("the operation failed; the server's log says more of request 1");
+            assert_eq!(public(of("ledger.post"), &spec, &request, expose), failed);
+            // Nor is the status of a response that did not fit that of the operation.
+            let misfit =
+                of("ledger.post").with_details(json!({ "statusCode": 200, "raw": "secret", "violations": [] }));
+            assert_eq!(public(misfit, &spec, &request, expose), failed);
+            assert_eq!(public(of("shop.buy"), &spec, &request, expose), of("shop.buy"));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The operations that a caller may call.
 
-use crate::{AccessControl, Identity, OperationSpec};
+use crate::{AccessControl, Identity, OperationSpec, SecurityKind, SecurityScheme};
 
 /// What a caller lacks for an operation.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) enum Lack {
 /// Checks that a caller may run an operation, by its access rules and by the security of its binding.
 ///
 /// A security scheme is satisfied by an identity that has its scopes; the authenticator checks by which credentials it
-/// was obtained.
+/// was obtained. No identity satisfies a scheme that the document does not describe: what it requires is not known.
 pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result<(), Lack> {
     let ways = spec.http().map_or(&[][..], |binding| &binding.security);
     let is_anonymous = ways.is_empty() || ways.iter().any(|way| way.schemes.is_empty());
@@ -22,7 +22,8 @@ pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result
         return if is_anonymous && spec.access.is_open() { Ok(()) } else { Err(Lack::Identity) };
     };
     let holds = |scope: &str| identity.scopes.iter().any(|own| own == scope);
-    let is_met = ways.iter().any(|way| way.schemes.iter().all(|scheme| scheme.scopes.iter().all(holds)));
+    let is_met_by = |scheme: &SecurityScheme| scheme.kind != SecurityKind::UNKNOWN && scheme.scopes.iter().all(holds);
+    let is_met = ways.iter().any(|way| way.schemes.iter().all(is_met_by));
     if (is_anonymous || is_met) && spec.access.allows(identity) { Ok(()) } else { Err(Lack::Rights) }
 }
 
@@ -78,13 +79,14 @@ pub(super) fn allows(access: &AccessControl, identity: Option<&Identity>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
+    use crate::{HttpBinding, SecurityRequirement};
 
     #[test]
     fn ways_and_rules() {
         const READ: SecurityScheme = SecurityScheme::new("a", SecurityKind::Bearer).with_scopes(&["read"]);
         const WRITE: SecurityScheme = SecurityScheme::new("b", SecurityKind::Bearer).with_scopes(&["write"]);
         const ANY: SecurityScheme = SecurityScheme::new("k", SecurityKind::Basic);
+        const UNKNOWN: SecurityScheme = SecurityScheme::new("u", SecurityKind::UNKNOWN);
         let spec = |ways: &'static [SecurityRequirement], access: AccessControl| {
             let mut spec = OperationSpec::query("t.t").with_http(HttpBinding::new("GET", "/").with_security(ways));
             spec.access = access;
@@ -138,6 +140,27 @@ mod tests {
                     AccessControl::NONE,
                 ),
                 vec![],
+                Some(()),
+                Ok(()),
+            ),
+            (
+                spec(const { &[SecurityRequirement::new(const { &[UNKNOWN] })] }, AccessControl::NONE),
+                vec![],
+                None,
+                Err(Lack::Identity),
+            ),
+            (
+                spec(const { &[SecurityRequirement::new(const { &[UNKNOWN] })] }, AccessControl::NONE),
+                vec!["u"],
+                Some(()),
+                Err(Lack::Rights),
+            ),
+            (
+                spec(
+                    const { &[SecurityRequirement::new(const { &[UNKNOWN] }), SecurityRequirement::new(const { &[READ] })] },
+                    AccessControl::NONE,
+                ),
+                vec!["read"],
                 Some(()),
                 Ok(()),
             ),

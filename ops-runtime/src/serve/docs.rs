@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use axum::body::Body;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use sha2::{Digest, Sha256};
 
 use super::response::{empty, respond};
 use super::tag;
@@ -59,7 +60,8 @@ static FILES: &[File] = files! {
 };
 
 /// Distinguishes the files of one build from those of another.
-static TAG: LazyLock<String> = LazyLock::new(|| tag::of(FILES.iter().map(|file| file.text.as_bytes())));
+static TAG: LazyLock<String> =
+    LazyLock::new(|| tag::of(FILES.iter().fold(Sha256::new(), |digest, file| digest.chain_update(file.text))));
 
 /// The target of a path of the page.
 pub(super) enum Page {

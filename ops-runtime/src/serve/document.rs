@@ -21,7 +21,7 @@ use self::components::Components;
 use self::request::Input;
 use self::response::{FAILURE, Given, IMPLIED};
 pub(super) use self::security::Security;
-pub(super) use self::texts::{Tagged, Texts, Turn, Written};
+pub(super) use self::texts::{Texts, Written};
 use crate::run::registry::Entry;
 use crate::serve::problem::PROBLEM;
 use crate::serve::read;
@@ -44,16 +44,10 @@ pub(super) struct About {
     pub(super) has_page: bool,
 }
 
-/// The document of these operations, at a server's URL.
+/// The document of these operations, without the servers.
 ///
 /// Contested operations have the path of a call by id.
-pub(super) fn document(
-    entries: &[Arc<Entry>],
-    contested: &BTreeSet<Text>,
-    about: &About,
-    security: Security,
-    url: &str,
-) -> Value {
+pub(super) fn document(entries: &[Arc<Entry>], contested: &BTreeSet<Text>, about: &About, security: Security) -> Value {
     let (names, taken) = names(entries);
     let mut writer = Writer {
         contested,
@@ -69,7 +63,7 @@ pub(super) fn document(
     let is_taken = entries.iter().any(|entry| entry.spec.definitions.get("Problem").is_some());
     writer.problem = writer.components.add(if is_taken { "ServerProblem" } else { "Problem" }, problem());
     operations(entries, contested).iter().for_each(|given| writer.operation(given));
-    writer.finish(entries, about, url)
+    writer.finish(entries, about)
 }
 
 /// The operations at one method and path: one with a result and one with a stream may share them.
@@ -249,7 +243,7 @@ impl Writer<'_> {
         }
     }
 
-    fn finish(mut self, entries: &[Arc<Entry>], about: &About, url: &str) -> Value {
+    fn finish(mut self, entries: &[Arc<Entry>], about: &About) -> Value {
         self.components.write();
         let version = if self.needs_32 { "3.2.0" } else { "3.1.1" };
         let mut components = Map::new();
@@ -265,7 +259,6 @@ impl Writer<'_> {
         json!({
             "openapi": version,
             "info": info(entries, about),
-            "servers": [{ "url": url }],
             "paths": self.paths,
             "components": components,
         })

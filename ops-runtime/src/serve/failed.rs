@@ -4,14 +4,14 @@ use axum::body::Body;
 use axum::response::IntoResponse;
 use http::{HeaderValue, Response};
 
-use super::problem::{Problem, is_of_input};
+use super::problem::Problem;
 use super::response::{empty, respond};
 use super::service::REQUEST_ID;
 use super::status::sendable;
 use crate::model::media::JSON;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::redact;
-use crate::{CallError, ErrorCode, OperationSpec};
+use crate::{CallError, OperationSpec};
 
 /// The spec for an error without an operation: it declares nothing, and no error is about its input.
 const NO_OPERATION: &OperationSpec = &OperationSpec::query("");
@@ -41,20 +41,23 @@ impl IntoResponse for CallError {
         let mut buffer = [0; Number::LENGTH];
         let id = number.write(&mut buffer);
         let request = RequestId::of(number);
-        if *self.code() == ErrorCode::ValidationError && !is_of_input(&self, NO_OPERATION) {
-            // Details of a failed call are for the operator.
-            tracing::error!(%request, error = %self, "a call of an own route was refused, or its result does not match its schema");
-        }
-        let error = redact::public(self, NO_OPERATION, &request, false);
-        let own = error.own_status().and_then(sendable);
-        let mut response = match (own, error.details().get("body")) {
-            (Some(status), None | Some(serde_json::Value::Null)) => empty(status),
-            (Some(status), Some(body)) => respond(status, JSON, body.to_string()),
-            (None, _) => Problem::of_error(&error, NO_OPERATION).into_response(id),
+        let mut response = match Problem::of_result(&self, NO_OPERATION, &request) {
+            Some(problem) => problem.into_response(id),
+            None => shown(&redact::public(self, NO_OPERATION, &request, false), id),
         };
         if let Ok(id) = HeaderValue::from_str(id) {
             response.headers_mut().insert(REQUEST_ID, id);
         }
         response
+    }
+}
+
+/// The response for an error, of which the caller may see everything.
+fn shown(error: &CallError, id: &str) -> Response<Body> {
+    let own = error.own_status().and_then(sendable);
+    match (own, error.details().get("body")) {
+        (Some(status), None | Some(serde_json::Value::Null)) => empty(status),
+        (Some(status), Some(body)) => respond(status, JSON, body.to_string()),
+        (None, _) => Problem::of_error(error, NO_OPERATION).into_response(id),
     }
 }

@@ -164,13 +164,15 @@ impl Incoming<'_> {
         Box::pin(self.first_meant(matches, held, bytes)).await
     }
 
+    /// Reads the input of the first operation that is meant. If none is, the error is that of the operations that the
+    /// request agrees with most: first in the parameters, then in the type of the body, then in its values.
     async fn first_meant<'m, 'p>(
         &self,
         matches: &'m [Match<'p>],
         held: &mut Held,
         bytes: Bytes,
     ) -> Result<Read<'m, 'p>, Problem> {
-        let mut others = Vec::new();
+        let (mut parameters, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for found in matches {
             let Some(request) = self.request(found) else { continue };
             let mut full = None;
@@ -187,11 +189,18 @@ impl Incoming<'_> {
                     let (input, bodies) = with_files(found, Value::Object(input), files)?;
                     return Ok(Read { found, input: Payload::Value(input), bodies, body: Came::Bytes(bytes) });
                 }
-                Err(Refused::Other(faults)) => others.push(faults),
+                Err(Refused::OtherParameters(faults)) => parameters.push(faults),
+                Err(Refused::Type(detail)) => types.push(detail),
+                Err(Refused::OtherBody(faults)) => values.push(faults),
                 Err(refused) => return Err(refusal(&found.route.entry, refused, None)),
             }
         }
-        Err(if others.is_empty() { nothing_there() } else { Problem::faults(&joined(others)) })
+        Err(match (values.is_empty(), types.is_empty(), parameters.is_empty()) {
+            (false, _, _) => Problem::faults(&joined(values)),
+            (_, false, _) => Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, either(types)),
+            (_, _, false) => Problem::faults(&joined(parameters)),
+            _ => nothing_there(),
+        })
     }
 
     fn request<'r>(&'r self, found: &'r Match<'r>) -> Option<read::Request<'r>> {
@@ -335,15 +344,21 @@ fn joined(of_each: Vec<Vec<Fault>>) -> Vec<Fault> {
     if let [one] = first.as_mut_slice()
         && others.iter().all(|[other]| other.pointer == one.pointer)
     {
-        let mut messages = vec![one.message.clone()];
-        for [other] in others {
-            if !messages.contains(&other.message) {
-                messages.push(other.message);
-            }
-        }
-        one.message = messages.join(", or ");
+        let message = std::mem::take(&mut one.message);
+        one.message = either([message].into_iter().chain(others.into_iter().map(|[other]| other.message)));
     }
     first
+}
+
+/// What each of several operations takes, each once.
+fn either(messages: impl IntoIterator<Item = String>) -> String {
+    let mut each = Vec::new();
+    for message in messages {
+        if !each.contains(&message) {
+            each.push(message);
+        }
+    }
+    each.join(", or ")
 }
 
 /// The problem of a request that is not a valid input; `placeholder` stands for a body that was not read.
@@ -351,7 +366,7 @@ fn refusal(entry: &Entry, refused: Refused, placeholder: Option<&str>) -> Proble
     match refused {
         Refused::Type(detail) => Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail),
         Refused::Body(detail) => Problem::new(StatusCode::BAD_REQUEST, detail),
-        Refused::Other(faults) => Problem::faults(&faults),
+        Refused::OtherParameters(faults) | Refused::OtherBody(faults) => Problem::faults(&faults),
         Refused::Full => Problem::busy("too many bytes are in flight"),
         Refused::Faults(faults, members) => {
             // The parts that could be read are checked as well, so that all errors are reported at once.

@@ -10,7 +10,7 @@ use http::{Method, Response, StatusCode};
 use super::docs::Page;
 #[cfg(feature = "docs-page")]
 use super::document::About;
-use super::document::{self, Security, Tagged, Written};
+use super::document::{self, Security, Written};
 use super::incoming::Incoming;
 use super::metrics::Metrics;
 use super::problem::Problem;
@@ -96,22 +96,23 @@ impl<'p> Incoming<'p> {
 
     /// The document of all operations.
     pub(super) async fn document(&self, routes: &Arc<Routes>, written: Written) -> Result<Response<Body>, Problem> {
-        // If this router is nested, the operations are below the same prefix.
-        let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |original| &original.0);
-        let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
         let make = || {
             let about = self.server.about.clone().unwrap_or_default();
             let security = match &self.server.authenticator {
                 Some(authenticator) => Security::new(self.server.schemes.clone(), authenticator.is_exact()),
                 None => Security::new(vec![SecurityScheme::new("bearer", SecurityKind::Bearer)], false),
             };
-            let (routes, url) = (routes.clone(), url.to_owned());
-            move || document::document(&routes.entries, &routes.contested, &about, security, &url)
+            let routes = routes.clone();
+            move || document::document(&routes.entries, &routes.contested, &about, security)
         };
-        let Some(Tagged { text, tag }) = routes.document(url).text(written, make).await else {
+        let Some(begun) = routes.document.text(written, make).await else {
             return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the document can't be made"));
         };
-        let all = || response::respond(StatusCode::OK, written.content_type(), text);
+        // If this router is nested, the operations are below the same prefix.
+        let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |original| &original.0);
+        let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
+        let (text, tag) = begun.at(url);
+        let all = || response::respond(StatusCode::OK, written.content_type(), Body::new(text));
         Ok(tag::respond(&self.parts.headers, &tag, all))
     }
 }

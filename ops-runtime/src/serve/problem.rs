@@ -146,7 +146,7 @@ impl Problem {
         if *error.code() != ErrorCode::ValidationError || is_of_input(error, spec) {
             return None;
         }
-        tracing::error!(operation = spec.id.as_ref(), %request, %error, "a result does not match its schema");
+        tracing::error!(operation = spec.id.as_ref(), %request, %error, "a result does not match its schema, or a call that the handler made was refused");
         Some(Self::of_error(error, spec))
     }
 
@@ -235,7 +235,7 @@ pub(super) fn is_own(range: StatusRange) -> bool {
 }
 
 /// True if an error is about the operation's own input, and not about its result or about a call that it made.
-pub(super) fn is_of_input(error: &CallError, spec: &OperationSpec) -> bool {
+fn is_of_input(error: &CallError, spec: &OperationSpec) -> bool {
     let has = |name: &str| error.details().get(name).is_some();
     let is_own = error.operation().is_none_or(|id| id == spec.id);
     *error.code() == ErrorCode::ValidationError && is_own && !has("raw") && !has("value")

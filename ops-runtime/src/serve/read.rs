@@ -39,12 +39,14 @@ pub(super) use self::text::{Escaping, Fault, nodes, nodes_of_json};
 /// The reason why a request is not an input of an operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
+    /// Parameters that show that another operation is meant, which may take the body.
+    OtherParameters(Vec<Fault>),
     /// The content type of the body is not accepted.
     Type(String),
     /// The body cannot be read at all.
     Body(String),
-    /// Values that show that another operation is meant.
-    Other(Vec<Fault>),
+    /// Values in the body that show that another operation is meant.
+    OtherBody(Vec<Fault>),
     /// Unreadable parts of the request, and the members that could be read.
     Faults(Vec<Fault>, Map<String, Value>),
     /// There is no room for the values in a body.
@@ -135,13 +137,16 @@ pub(super) async fn input(
 ) -> Result<Map<String, Value>, Refused> {
     let Request { binding, shapes, parts, .. } = *request;
     let mut reading = Reading::of(request);
+    if !reading.others.is_empty() {
+        return Err(Refused::OtherParameters(reading.others));
+    }
     let taken = body::read(binding, &shapes.bodies, &parts.headers, content, room).await;
     match taken {
         Ok(None) => {}
         Ok(Some(mut taken)) => {
             let property = taken.body.property.as_ref();
             match body::without_fixed(taken.body, &mut taken.value) {
-                Err(faults) => reading.others.extend(faults),
+                Err(faults) => return Err(Refused::OtherBody(faults)),
                 Ok(()) if taken.body.is_rest() => reading.rest(binding, std::mem::take(&mut taken.value)),
                 Ok(()) => {
                     let is_empty = taken.value.as_object().is_some_and(Map::is_empty);
@@ -155,15 +160,10 @@ pub(super) async fn input(
                 reading.members.insert(choice.to_owned(), Value::String(named(taken.body, &taken.content_type)));
             }
         }
-        Err(Unread::Type(message)) if reading.others.is_empty() => return Err(Refused::Type(message)),
-        // Another operation is meant, which may take the type.
-        Err(Unread::Type(_)) => {}
+        Err(Unread::Type(message)) => return Err(Refused::Type(message)),
         Err(Unread::Text(message)) => return Err(Refused::Body(message)),
         Err(Unread::Full) => return Err(Refused::Full),
         Err(Unread::Faults(faults)) => reading.faults.extend(faults),
-    }
-    if !reading.others.is_empty() {
-        return Err(Refused::Other(reading.others));
     }
     if reading.faults.is_empty() { Ok(reading.members) } else { Err(Refused::Faults(reading.faults, reading.members)) }
 }
@@ -245,7 +245,7 @@ fn named(body: &HttpBody, came: &str) -> String {
 struct Reading {
     members: Map<String, Value>,
     faults: Vec<Fault>,
-    /// Values that the operation itself would have set differently.
+    /// Parameters that the operation itself would have set differently.
     others: Vec<Fault>,
 }
 

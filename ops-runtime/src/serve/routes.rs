@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 
-use super::document::{Texts, Turn};
+use super::document::Texts;
 use super::pattern::{Pattern, Rank, canonical, cut};
 use super::read::Shapes;
 use super::response::{Variants, is_bytes};
@@ -97,8 +97,8 @@ pub(super) struct Routes {
     pub(super) entries: Vec<Arc<Entry>>,
     /// The ids of operations that are reached only by id, since another namespace has the same method and path.
     pub(super) contested: BTreeSet<Text>,
-    document: ArcSwapOption<Texts>,
-    turn: Turn,
+    /// The document of all operations.
+    pub(super) document: Texts,
 }
 
 #[derive(Default)]
@@ -131,16 +131,6 @@ impl Routes {
     /// The operation of an id.
     pub(super) fn entry(&self, id: &str) -> Option<&Arc<Entry>> {
         self.by_id.get(id)
-    }
-
-    /// The texts of the document for a server at a URL. Those for the last URL are cached: a server has one, or few.
-    pub(super) fn document(&self, url: &str) -> Arc<Texts> {
-        if let Some(texts) = self.document.load_full().filter(|texts| texts.url == url) {
-            return texts;
-        }
-        let texts = Arc::new(Texts::new(url.to_owned(), self.turn.clone()));
-        self.document.store(Some(texts.clone()));
-        texts
     }
 
     fn add(&mut self, entry: &Arc<Entry>, binding: &HttpBinding) {

@@ -94,7 +94,7 @@ impl HttpServer {
         }
         origins.iter().for_each(|origin| door.add_origin(origin));
         let pages = door.has_origins().then(|| Arc::new(door.clone()));
-        let (limits, cancel, cache) = (Limits::new(&options), cancel.0, Cache::default());
+        let (limits, cancel, cache) = (Limits::new(&options), cancel.own, Cache::default());
         let undeclared = Arc::default();
         let shared = Shared {
             registry,
@@ -148,8 +148,8 @@ impl HttpServer {
                 shutdown_timeout: self.options.shutdown_timeout,
             };
             // The program may use its token for more than this server.
-            self.cancel = CancelToken(self.cancel.0.child_token());
-            let cancel = self.cancel.0.clone();
+            self.cancel = CancelToken::of(self.cancel.own.child_token());
+            let cancel = self.cancel.own.clone();
             let shutdown = self.shutdown.take().map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner));
             let (shared, layers) = self.into_parts();
             // Errors in the routes are reported before the first request.

@@ -101,8 +101,8 @@ impl Incoming<'_> {
         B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
-        let refused = |status| Problem::new(status, "the server is not reached by that name, or from that page");
-        self.server.door.check(&self.parts.uri, &self.parts.headers).map_err(refused)?;
+        let checked = self.server.door.check(&self.parts.uri, &self.parts.headers);
+        checked.map_err(|(status, detail)| Problem::new(status, detail))?;
         let headers = self.parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         if headers.sum::<usize>() > self.server.options.max_head {
             return Err(Problem::new(

@@ -8,11 +8,9 @@ use sha2::{Digest, Sha256};
 use super::response::empty;
 use crate::model::hex::hex;
 
-/// The strong tag of a text in these parts: half of the digest of its bytes, in hexadecimal digits.
-pub(super) fn of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
-    let mut hasher = Sha256::new();
-    parts.into_iter().for_each(|part| hasher.update(part));
-    format!("\"{}\"", hex(hasher.finalize().get(..16).unwrap_or_default()))
+/// The strong tag of a text: half of the digest of its bytes, in hexadecimal digits.
+pub(super) fn of(digest: Sha256) -> String {
+    format!("\"{}\"", hex(digest.finalize().get(..16).unwrap_or_default()))
 }
 
 /// The response for a tagged text: without a body if the client sends the tag (section 13.1.2).

@@ -364,3 +364,26 @@ async fn names_of_a_document_are_short_and_in_one_line() {
     assert!(!listed.lines().any(|line| line.starts_with("bank.pay") || line.starts_with("name")), "{listed}");
     assert!(listed.contains("476 more that are required"), "{listed}");
 }
+
+#[tokio::test]
+async fn a_call_that_an_operation_makes_is_no_mistake_of_the_model() {
+    static POST: OperationSpec = OperationSpec::query("ledger.post").with_input(Schema::text(
+        r#"{"type":"object","required":["account"],"properties":{"account":{"type":"string"}}}"#,
+    ));
+    static BUY: OperationSpec = OperationSpec::query("shop.buy")
+        .with_input(Schema::text(r#"{"type":"object","required":["pet"],"properties":{"pet":{"type":"string"}}}"#));
+    let shop = Shop::new();
+    shop.registry.register(Registration::new(&POST, Handler::dynamic(|input, _| async move { Ok(input) }))).unwrap();
+    let buy = Handler::dynamic(|_, context| async move {
+        let posted = context.env().call("ledger.post", json!({})).await?;
+        Ok(posted.data)
+    });
+    shop.registry.register(Registration::new(&BUY, buy)).unwrap();
+    let gateway = shop.gateway().build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (input, is_told) in [(json!({ "pet": "Rex" }), false), (json!({ "pet": 7 }), true)] {
+        let called = client.call("call", json!({ "id": "shop.buy", "input": input })).await;
+        let told = texts(&called).concat();
+        assert_eq!((&called["isError"], told.contains("An input that fits")), (&json!(true), is_told), "{told}");
+    }
+}

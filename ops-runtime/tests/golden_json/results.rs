@@ -270,7 +270,9 @@ fn access() {
             ("most", AccessControl::NONE.with_scopes(scopes).with_scopes_any(scopes).with_resource("pet", "feed")),
         ],
     );
-    refused(wire::ACCESS_CONTROL_SCHEMA, &[json!({}), json!({ "requiredScopes": "a" })]);
+    let half = |member: &str| json!({ "requiredScopes": [], member: "pet" });
+    let wrong = [json!({}), json!({ "requiredScopes": "a" }), half("resourceType"), half("resourceAction")];
+    refused(wire::ACCESS_CONTROL_SCHEMA, &wrong);
     check(
         "identity.json",
         wire::IDENTITY_SCHEMA,

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 
 use crate::server::{Server, serve, spec};
 
+mod environment;
+
 fn key(name: &'static str, location: ParameterLocation, at: &'static str) -> SecurityScheme {
     SecurityScheme::new(name, SecurityKind::ApiKey { location, name: at.into() })
 }
@@ -379,31 +381,6 @@ async fn credentials_for_a_scheme_that_no_operation_names() {
     client.add([spec(OperationKind::Query, "x", asks()), spec(OperationKind::Query, "y", other)]).unwrap();
     assert_eq!(auth(client.call("t.x", json!({})).await.unwrap().data), None);
     assert_eq!(auth(client.call("t.y", json!({})).await.unwrap().data), Some(json!("Bearer t")));
-}
-
-#[tokio::test]
-async fn credentials_from_the_environment() {
-    use ParameterLocation::{Header, Query};
-    // Variables that cargo sets for every test.
-    let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    let server = Server::start().await;
-    let config = || HttpConfig::new().with_base_url(server.url()).with_credentials_from_env("CARGO");
-    let binding = || any_of("/echo/x", vec![all_of(vec![bearer("pkgName"), key("pkg-version", Query, "v")])]);
-    let found = seen(config(), binding()).await.unwrap();
-    assert_eq!(found["headers"]["authorization"], format!("Bearer {name}"));
-    assert_eq!(found["uri"], format!("/echo/x?v={version}"));
-
-    // What the program sets wins, and where a scheme has no variable, the next requirement counts.
-    let found = seen(config().with_credentials("pkgName", Auth::bearer("own")), binding()).await.unwrap();
-    assert_eq!(found["headers"]["authorization"], "Bearer own");
-    let second =
-        any_of("/echo/x", vec![all_of(vec![bearer("nothing")]), all_of(vec![key("pkg_name", Header, "X-Key")])]);
-    let found = seen(config(), second).await.unwrap();
-    assert_eq!((&found["headers"]["x-key"], found["headers"].get("authorization")), (&json!(name), None));
-    // What asks for nothing gets nothing.
-    assert!(seen(config(), any_of("/echo/x", vec![])).await.unwrap()["headers"].get("authorization").is_none());
-    let debug = format!("{:?}", config());
-    assert!(debug.contains("PKG_NAME") && !debug.contains(&format!("\"{name}\"")), "{debug}");
 }
 
 #[tokio::test]

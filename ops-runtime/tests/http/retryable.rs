@@ -9,14 +9,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use ops_runtime::adapter::{Endpoint, Handler, Registration};
 use ops_runtime::binding::HttpBinding;
 use ops_runtime::http::{HttpClient, HttpConfig, Retry};
-use ops_runtime::spec::OperationKind;
-use ops_runtime::{CallError, CallOptions};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, CallOptions, Registry};
 use serde_json::json;
 
 use crate::resilience::{call, later};
-use crate::script::{Answer, Script, unavailable};
+use crate::script::{Answer, Script, ok, unavailable};
 use crate::server::{closed_port, serve, spec};
 
 #[tokio::test]
@@ -91,4 +92,57 @@ async fn what_may_have_been_carried_out_is_not_retryable() {
     let (_closed, address) = closed_port();
     let error = call(&format!("http://{address}"), "POST", HttpConfig::new()).await.unwrap_err();
     assert!(error.is_retryable(), "{error}");
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_not_opened_in_time_may_have_been_carried_out() {
+    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
+    for (method, expected) in [("POST", false), ("GET", true)] {
+        let client = HttpClient::new(HttpConfig::new().with_base_url(&url)).unwrap();
+        let watch = spec(OperationKind::Subscription, "watch", HttpBinding::new(method, "/x"));
+        client.add([watch.with_timeout(Duration::from_millis(100))]).unwrap();
+        let error = client.stream("t.watch", json!({})).await.err().unwrap();
+        assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", expected), "{method}: {error}");
+    }
+}
+
+/// The timeout of a subscription is over with its first item, for what its handler opens then with its context.
+#[tokio::test]
+async fn what_a_handler_opens_after_its_first_item_has_its_own_time() {
+    let events = || async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        ([("content-type", "text/event-stream")], "data: 1\n\n")
+    };
+    let url = serve(Router::new().fallback(any(events))).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&url)).unwrap();
+    let short = Duration::from_millis(100);
+    let handler = Handler::dynamic_stream(move |_, context| {
+        let client = client.clone();
+        let later = async move {
+            tokio::time::sleep(short * 2).await;
+            let watch = spec(OperationKind::Subscription, "watch", HttpBinding::new("POST", "/x"));
+            Endpoint::subscribe(&client, &watch, json!({}), context).await.map(|_| json!("opened"))
+        };
+        async move { Ok(stream::iter([Ok(json!("first"))]).chain(stream::once(later))) }
+    });
+    let registry = Registry::new();
+    let own = OperationSpec::subscription("own.watch").with_timeout(short);
+    registry.register(Registration::new(own, handler)).unwrap();
+    let items: Vec<_> = registry.stream("own.watch", json!({})).await.unwrap().collect().await;
+    let items: Vec<_> = items.into_iter().map(|item| item.unwrap().data).collect();
+    assert_eq!(items, [json!("first"), json!("opened")]);
+}
+
+#[tokio::test]
+async fn a_timeout_counts_from_the_first_poll() {
+    let (script, url) = Script::start(&[ok]).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&url)).unwrap();
+    let short = Duration::from_millis(300);
+    for (id, name, method) in [("t.get", "get", "GET"), ("t.post", "post", "POST")] {
+        client.add([spec(OperationKind::Mutation, name, HttpBinding::new(method, "/x")).with_timeout(short)]).unwrap();
+        let call = client.call(id, json!({}));
+        tokio::time::sleep(short * 2).await;
+        assert_eq!(call.await.unwrap().data, "fine", "{method}");
+    }
+    assert_eq!(script.count(), 2);
 }

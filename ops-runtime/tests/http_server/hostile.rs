@@ -90,7 +90,20 @@ async fn smuggled_and_doubled_headers() {
     let twice = format!("{HEAD}content-length: 7\r\ncontent-length: 8\r\n\r\n{{\"a\":1}}");
     assert_eq!(server.raw(twice.as_bytes()).await.status, 400);
     let hosts = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
-    assert_eq!(server.raw(hosts.as_bytes()).await.status, 400);
+    for (request, detail) in [
+        (hosts, "the header `Host` came twice, or is not ASCII: send it once, with the server's name"),
+        (
+            "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n",
+            "the request does not name the server: send the header `Host` with the server's name",
+        ),
+        (
+            "GET /healthz HTTP/1.1\r\nhost: localhost\r\norigin: null\r\norigin: null\r\nconnection: close\r\n\r\n",
+            "the header `Origin` came twice, or is not ASCII: send it once, with the page's origin",
+        ),
+    ] {
+        let answer = server.raw(request.as_bytes()).await;
+        assert_eq!((answer.status, &answer.problem()["detail"]), (400, &json!(detail)));
+    }
 }
 
 #[tokio::test]

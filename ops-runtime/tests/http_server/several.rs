@@ -3,7 +3,8 @@
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{
-    Binding, HttpBinding, HttpResponse, SecurityKind, SecurityRequirement, SecurityScheme, StatusRange,
+    Binding, HttpBinding, HttpBody, HttpFixed, HttpParameter, HttpResponse, Literal, SecurityKind, SecurityRequirement,
+    SecurityScheme, StatusRange,
 };
 use ops_runtime::serve::{BearerTokens, HttpServer};
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -82,17 +83,17 @@ async fn markup_has_no_scripts() {
     }
 }
 
-/// A router of the server, which does not know where it listens.
-async fn routed(server: HttpServer) -> Server {
+/// A router of a server, which does not know where it listens.
+async fn routed(router: axum::Router) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, server.into_router()).await });
+    tokio::spawn(async move { axum::serve(listener, router).await });
     Server { address, stop: Default::default(), running: None }
 }
 
 #[tokio::test]
 async fn pages_of_others_reach_no_router() {
-    let server = routed(HttpServer::new(registry()).with_origins(["https://app.example"])).await;
+    let server = routed(HttpServer::new(registry()).with_origins(["https://app.example"]).into_router()).await;
     let own = format!("origin: http://localhost:{}", server.address.port());
     let host = format!("localhost:{}", server.address.port());
     for (headers, status) in [
@@ -110,6 +111,102 @@ async fn pages_of_others_reach_no_router() {
             "POST /operations/math/add HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 7\r\n{more}\r\n{{\"a\":1}}"
         );
         assert_eq!(server.raw(request.as_bytes()).await.status, status, "{headers:?}");
+    }
+}
+
+/// One server at two paths has a document at each, whose tags differ.
+#[tokio::test]
+async fn each_prefix_has_a_document() {
+    let router = HttpServer::new(registry()).into_router();
+    let server = routed(axum::Router::new().nest("/a", router.clone()).nest("/b", router)).await;
+    let tag = async |path: &str| {
+        let answer = server.get(path).await;
+        answer.header("etag").unwrap().to_owned()
+    };
+    for name in ["openapi.json", "openapi.yaml"] {
+        let tags = [tag(&format!("/a/{name}")).await, tag(&format!("/b/{name}")).await];
+        for (at, prefix) in ["/a", "/b", "/a"].into_iter().enumerate() {
+            for (other, known) in tags.iter().enumerate() {
+                let is_own = at % 2 == other;
+                let answer =
+                    server.send(&format!("GET {prefix}/{name}"), &[&format!("if-none-match: {known}")], "").await;
+                assert_eq!(answer.status, if is_own { 304 } else { 200 }, "{prefix}/{name} {known}");
+                if !is_own {
+                    let document = ops_runtime::openapi::parse(&answer.body).unwrap();
+                    assert_eq!(document["servers"], json!([{ "url": prefix }]), "{name}");
+                }
+            }
+        }
+    }
+}
+
+/// A registry of operations at these places that give back their inputs. Each takes a body of one type.
+fn told_apart(all: Vec<(&str, HttpBinding, HttpBody, &str)>) -> HttpServer {
+    let registry = Registry::new();
+    for (name, mut binding, body, kind) in all {
+        binding.bodies = vec![body].into();
+        let mut spec = OperationSpec::new(OperationKind::Mutation, "t", name).unwrap();
+        spec.input = json!({ "type": "object", "properties": { "body": { "type": kind } } }).into();
+        spec.binding = Binding::Http(binding);
+        let echo = Handler::dynamic(|input: Value, _| async move { Ok(input) });
+        registry.register(Registration::new(spec, echo)).unwrap();
+    }
+    HttpServer::new(registry)
+}
+
+#[tokio::test]
+async fn the_type_of_a_body_tells_operations_apart() {
+    let fixed = const { &[HttpFixed::new("stream", Literal::Bool(true))] };
+    let takes = |kind: &str| format!("the operation takes a body of type {kind}");
+    let (of_json, of_text) = (takes("application/json"), takes("text/plain"));
+    for (json_name, text_name, types) in [
+        ("first", "second", format!("{of_json}, or {of_text}")),
+        ("second", "first", format!("{of_text}, or {of_json}")),
+    ] {
+        let place = || HttpBinding::owned("POST", "/say");
+        let server = serve(told_apart(vec![
+            (json_name, place(), HttpBody::new("application/json").with_fixed(fixed), "object"),
+            (text_name, place(), HttpBody::new("text/plain"), "string"),
+        ]))
+        .await;
+        let say = async |kind: &str, body: &str| {
+            let answer = server.send("POST /say", &[&format!("content-type: {kind}")], body).await;
+            (answer.status, answer.json())
+        };
+        let input = say("application/json", r#"{"stream":true,"q":1}"#).await;
+        assert_eq!(input, (200, json!({ "body": { "q": 1 } })), "{json_name}");
+        assert_eq!(say("text/plain", "hi").await, (200, json!({ "body": "hi" })), "{json_name}");
+        // What is wrong is said by the operation that takes the type.
+        let (status, problem) = say("application/json", r#"{"stream":false}"#).await;
+        let violation = json!([{ "pointer": "/body/stream", "message": "is always `true`" }]);
+        assert_eq!((status, &problem["violations"]), (422, &violation), "{json_name}");
+        let (status, problem) = say("application/json", "{").await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(status == 400 && detail.starts_with("the body is not JSON: "), "{json_name}: {problem}");
+        let (status, problem) = say("image/png", "x").await;
+        assert_eq!((status, &problem["detail"]), (415, &json!(types)), "{json_name}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_one_operation_cannot_read_may_be_meant_for_another() {
+    let place = |action: Literal| {
+        let mut binding = HttpBinding::owned("POST", "/do");
+        binding.parameters = vec![HttpParameter::query("action").with_fixed(action)].into();
+        binding
+    };
+    for (lines, text) in [("first", "second"), ("second", "first")] {
+        let server = serve(told_apart(vec![
+            (lines, place(const { Literal::text("lines") }), HttpBody::new("application/x-ndjson"), "array"),
+            (text, place(const { Literal::text("text") }), HttpBody::new("application/x-ndjson"), "string"),
+        ]))
+        .await;
+        let kind = ["content-type: application/x-ndjson"];
+        let answer = server.send("POST /do?action=text", &kind, "no JSON").await;
+        assert_eq!((answer.status, answer.json()), (200, json!({ "body": "no JSON" })), "{lines}");
+        let answer = server.send("POST /do?action=lines", &kind, "no JSON").await;
+        let detail = answer.problem()["detail"].as_str().unwrap().to_owned();
+        assert!(answer.status == 400 && detail.starts_with("a line of the body is not JSON: "), "{lines}: {detail}");
     }
 }
 

@@ -86,3 +86,131 @@ async fn calls_through_another_caller_inherit() {
     let seen = registry.execute_with::<Outer>(json!({}), options).await.unwrap().data;
     assert_eq!(seen, json!([1, 1, "ACCESS_DENIED", "ACCESS_DENIED"]));
 }
+
+#[tokio::test]
+async fn a_nested_call_adds_to_the_metadata_that_it_inherits() {
+    let registry = Registry::new();
+    let inner = Handler::dynamic(|_, context| async move { Ok(json!(context.metadata())) });
+    let outer = Handler::dynamic(|input: Value, context| async move {
+        let mut options = CallOptions::new();
+        options.metadata = input.as_object().cloned().unwrap_or_default();
+        Ok(context.env().call_with("own.inner", json!({}), options).await?.data)
+    });
+    registry.register(Registration::new(OperationSpec::query("own.inner"), inner)).unwrap();
+    registry.register(Registration::new(OperationSpec::query("own.outer"), outer)).unwrap();
+    let options = CallOptions::new()
+        .with_metadata("tenant", "t1")
+        .with_metadata("traceparent", "00-1")
+        .with_metadata("tracestate", "a=1");
+    for (own, expected) in [
+        (json!({}), json!({ "tenant": "t1", "traceparent": "00-1", "tracestate": "a=1" })),
+        (json!({ "step": 1 }), json!({ "step": 1, "tenant": "t1", "traceparent": "00-1", "tracestate": "a=1" })),
+        (json!({ "tenant": "t2" }), json!({ "tenant": "t2", "traceparent": "00-1", "tracestate": "a=1" })),
+        // What was added to a trace is of no other.
+        (json!({ "traceparent": "00-2" }), json!({ "tenant": "t1", "traceparent": "00-2" })),
+    ] {
+        assert_eq!(registry.call_with("own.outer", own, options.clone()).await.unwrap().data, expected);
+    }
+
+    // A span of the handler's own is of the same trace.
+    let of = |trace: u8, span: u8| format!("00-{trace:032x}-{span:016x}-01");
+    let options = CallOptions::new().with_metadata("traceparent", of(1, 1)).with_metadata("tracestate", "a=1");
+    for (own, state) in [(of(1, 2), json!("a=1")), (of(2, 1), Value::Null), ("wrong".to_owned(), Value::Null)] {
+        let call = registry.call_with("own.outer", json!({ "traceparent": own }), options.clone());
+        let seen = call.await.unwrap().data;
+        assert_eq!((&seen["traceparent"], &seen["tracestate"]), (&json!(own), &state));
+    }
+}
+
+/// A handler may pass on the token of its own call.
+#[tokio::test]
+async fn a_token_that_is_passed_on_listens_to_each_token_once() {
+    let registry = Registry::new();
+    let deeper = Handler::dynamic(|input: Value, context: Context| async move {
+        let token = context.cancel_token().unwrap().clone();
+        let left = input.as_u64().unwrap();
+        if left == 0 {
+            return Ok(json!(format!("{token:?}").matches("CancellationToken").count()));
+        }
+        let token = if left == 5 { CancelToken::new() } else { token };
+        let options = CallOptions::new().with_cancel(token);
+        Ok(context.env().call_with("own.deeper", json!(left - 1), options).await?.data)
+    });
+    registry.register(Registration::new(OperationSpec::query("own.deeper"), deeper)).unwrap();
+    // The call with five levels below it makes a token of its own.
+    for (levels, tokens) in [(4, 1), (5, 2), (9, 2)] {
+        let options = CallOptions::new().with_cancel(CancelToken::new());
+        let found = registry.call_with("own.deeper", json!(levels), options).await.unwrap().data;
+        assert_eq!(found, json!(tokens), "{levels}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_token_waits_for_ends_with_the_parent_of_its_call() {
+    let (registry, cancel) = (Registry::new(), CancelToken::new());
+    let dropped = tokio_util::sync::CancellationToken::new();
+    let guards = dropped.clone();
+    let waits = Handler::dynamic(move |_, context: Context| {
+        let guard = guards.clone().drop_guard();
+        async move {
+            let end = async move {
+                let _guard = guard;
+                std::future::pending::<()>().await;
+            };
+            context.cancel_token().unwrap().cancel_when(end);
+            std::future::pending::<Result<Value, CallError>>().await
+        }
+    });
+    let outer = Handler::dynamic(|_, context: Context| async move {
+        let options = CallOptions::new().with_cancel(CancelToken::new());
+        Ok(context.env().call_with("own.waits", json!({}), options).await?.data)
+    });
+    registry.register(Registration::new(OperationSpec::query("own.waits"), waits)).unwrap();
+    registry.register(Registration::new(OperationSpec::query("own.outer"), outer)).unwrap();
+    let options = CallOptions::new().with_cancel(cancel.clone());
+    let call = tokio::spawn(registry.call_with("own.outer", json!({}), options));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    cancel.cancel();
+    assert_eq!(call.await.unwrap().unwrap_err().code(), &ErrorCode::Aborted);
+    tokio::time::timeout(Duration::from_secs(5), dropped.cancelled()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_nested_call_with_a_token_of_its_own_ends_with_its_parent() {
+    let registry = Registry::new();
+    let slow = Handler::dynamic(|_, _| std::future::pending::<Result<Value, CallError>>());
+    let (send, mut ended) = tokio::sync::mpsc::unbounded_channel();
+    let spawns = Handler::dynamic(move |input: Value, context: Context| {
+        let send = send.clone();
+        async move {
+            let own = CancelToken::new();
+            let options = CallOptions::new().with_cancel(own.clone());
+            tokio::spawn(async move {
+                let error = context.env().call_with("own.slow", json!({}), options).await.unwrap_err();
+                let parent = context.cancel_token().unwrap().is_cancelled();
+                send.send((error.code().clone(), parent)).unwrap();
+            });
+            if input == "own" {
+                tokio::task::yield_now().await;
+                own.cancel();
+            }
+            std::future::pending::<Result<Value, CallError>>().await
+        }
+    });
+    registry.register(Registration::new(OperationSpec::query("own.slow"), slow)).unwrap();
+    registry.register(Registration::new(OperationSpec::query("own.spawns"), spawns)).unwrap();
+    for (whose, is_parent) in [("own", false), ("parent", true)] {
+        let cancel = CancelToken::new();
+        let options = CallOptions::new().with_cancel(cancel.clone());
+        let call = registry.call_with("own.spawns", json!(whose), options);
+        let call = tokio::spawn(call);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if is_parent {
+            cancel.cancel();
+        }
+        let ended = tokio::time::timeout(Duration::from_secs(5), ended.recv()).await.unwrap();
+        assert_eq!(ended, Some((ErrorCode::Aborted, is_parent)), "{whose}");
+        cancel.cancel();
+        assert_eq!(call.await.unwrap().unwrap_err().code(), &ErrorCode::Aborted);
+    }
+}

@@ -134,3 +134,34 @@ async fn a_busy_handler_does_not_escape_its_deadline() {
     let error = registry.execute::<Slow>(json!({})).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::Timeout);
 }
+
+operation!(Patient: Value => i64, Call, OperationSpec::query("math.patient").with_timeout(Duration::from_secs(30)));
+
+fn patient() -> Registry {
+    let registry = Registry::new();
+    let wait = |_, _| async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok(Reply::Value(1))
+    };
+    registry.register(Registration::call::<Patient, _, _>(wait)).unwrap();
+    registry
+}
+
+#[tokio::test(start_paused = true)]
+async fn timeouts_count_by_the_clock_that_a_test_has_moved() {
+    let registry = patient();
+    for _ in 0..2 {
+        assert_eq!(registry.execute::<Patient>(json!({})).await.unwrap().data, 1);
+        let options = CallOptions::new().with_timeout(Duration::from_secs(45));
+        assert_eq!(registry.execute_with::<Patient>(json!({}), options).await.unwrap().data, 1);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operations_own_timeout_counts_from_the_first_poll() {
+    let registry = patient();
+    let (typed, dynamic) = (registry.execute::<Patient>(json!({})), registry.call("math.patient", json!({})));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!((typed.await.unwrap().data, dynamic.await.unwrap().data), (1, json!(1)));
+}

@@ -102,6 +102,11 @@ impl Environment {
         own.into_iter().chain([plain]).collect()
     }
 
+    /// The variable that the last of these needs beside it; `None` if it suffices alone.
+    pub(super) fn beside(&self, scheme: &SecurityScheme) -> Option<String> {
+        matches!(scheme.kind, SecurityKind::Basic).then(|| format!("{}_PASSWORD", self.prefix))
+    }
+
     fn one(&self, name: &str, make: impl FnOnce(Secret) -> Auth) -> Option<(String, Auth)> {
         Some((name.to_owned(), make(self.variables.get(name)?.clone())))
     }

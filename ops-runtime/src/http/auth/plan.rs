@@ -6,7 +6,7 @@ mod misspelt;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use http::header::AUTHORIZATION;
@@ -37,6 +37,16 @@ pub(in crate::http) struct Credentials {
     environment: Environment,
     /// The credentials of the environment that were used already, by variable.
     found: Mutex<BTreeMap<String, Arc<Source>>>,
+    /// True if it was logged that the default credentials are not sent to an operation.
+    is_told: AtomicBool,
+}
+
+/// How many of the schemes of a requirement have credentials that are not from the environment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Share {
+    All,
+    Some,
+    None,
 }
 
 /// Credentials for a security scheme.
@@ -111,15 +121,15 @@ impl Credentials {
             Ok((name, named))
         });
         let (default, named) = (default.map(Source::new).transpose()?, named.collect::<Result<_, CallError>>()?);
-        Ok(Self { default, named, environment, found: Mutex::default() })
+        Ok(Self { default, named, environment, found: Mutex::default(), is_told: AtomicBool::new(false) })
     }
 
     /// The credentials of a request of this operation.
     ///
     /// Uses the first requirement whose schemes all have credentials: those set for the scheme by name, else the
-    /// default ones if they fit. Without such a requirement, nothing is sent if the operation can also be called
-    /// anonymously. Otherwise the default credentials, if any, are sent unchanged, since documents are often wrong
-    /// about what a server accepts.
+    /// default ones if they fit, else those of the environment. A requirement that needs fewer of the latter comes
+    /// first. Without such a requirement, nothing is sent if the operation can also be called anonymously. Otherwise the
+    /// default credentials, if any, are sent unchanged, since documents are often wrong about what a server accepts.
     ///
     /// # Errors
     /// If nothing would be sent, but there are credentials for an unknown scheme whose name is similar to that of a
@@ -132,10 +142,18 @@ impl Credentials {
         let names: Vec<&str> = self.schemes(binding).collect();
         // The order of the requirements has no meaning: anonymous access, which is always possible, comes last.
         let (open, asking): (Vec<_>, Vec<_>) = binding.security.iter().partition(|way| way.schemes.is_empty());
-        let satisfied = asking.into_iter().find_map(|requirement| {
-            let steps = self.satisfy(requirement)?;
-            self.tell_misspelt(operation, requirement.schemes.iter().map(|scheme| scheme.name.as_ref()));
-            Some(steps)
+        let ways = asking.into_iter().filter_map(|way| Some((way, self.share(way), self.satisfy(way)?)));
+        let satisfied = ways.min_by_key(|(_, share, _)| *share).map(|(way, share, steps)| {
+            self.tell_misspelt(operation, way.schemes.iter().map(|scheme| scheme.name.as_ref()));
+            if share == Share::None && self.default.is_some() && !self.is_told.swap(true, Ordering::Relaxed) {
+                let asked: Vec<&str> = way.schemes.iter().map(|scheme| scheme.name.as_ref()).collect();
+                let asked = either(&asked);
+                tracing::warn!(
+                    operation,
+                    "the credentials for all operations are not sent to this one: it asks for {asked}, which the environment has"
+                );
+            }
+            steps
         });
         if !open.is_empty() {
             // Unusable credentials do not prevent an anonymous call.
@@ -181,21 +199,45 @@ impl Credentials {
         Plan::of(self.default.iter().filter(usable).map(Step::own).collect())
     }
 
+    /// The credentials for all schemes of a requirement: those that are set, else those of the environment.
     fn satisfy(&self, requirement: &SecurityRequirement) -> Option<Vec<Result<Step, CallError>>> {
+        let may_read = self.may_read(requirement);
         let steps: Option<Vec<_>> = requirement
             .schemes
             .iter()
             .filter(|scheme| !is_by_engine(scheme))
-            .map(|scheme| {
-                let named = self.named.get(scheme.name.as_ref()).map(|named| &named.source);
-                let set = named.or_else(|| self.default.as_ref().filter(|source| source.fits(&scheme.kind)));
-                match set {
-                    Some(source) => Some(Step::of(source, scheme)),
-                    None => Some(self.of_environment(scheme)?.and_then(|source| Step::of(&source, scheme))),
-                }
+            .map(|scheme| match self.set_for(scheme) {
+                Some(source) => Some(Step::of(source, scheme)),
+                None if !may_read => None,
+                None => Some(self.of_environment(scheme)?.and_then(|source| Step::of(&source, scheme))),
             })
             .collect();
         steps.filter(|steps| !steps.is_empty() || requirement.schemes.is_empty())
+    }
+
+    /// The credentials that were set for a scheme: those set by its name, else the default ones if they fit.
+    fn set_for(&self, scheme: &SecurityScheme) -> Option<&Arc<Source>> {
+        let named = self.named.get(scheme.name.as_ref()).map(|named| &named.source);
+        named.or_else(|| self.default.as_ref().filter(|source| source.fits(&scheme.kind)))
+    }
+
+    /// How many of the schemes of a requirement have credentials that were set.
+    fn share(&self, requirement: &SecurityRequirement) -> Share {
+        let mut schemes = requirement.schemes.iter().filter(|scheme| !is_by_engine(scheme));
+        let is_set = |scheme: &SecurityScheme| self.set_for(scheme).is_some();
+        match (schemes.clone().all(is_set), schemes.any(is_set)) {
+            (true, _) => Share::All,
+            (false, true) => Share::Some,
+            (false, false) => Share::None,
+        }
+    }
+
+    /// True if credentials of the environment may be sent for a requirement: not in place of the token of the caller, since
+    /// the call would be one of this program, with other rights. Beside that token, they may be those of the application.
+    fn may_read(&self, requirement: &SecurityRequirement) -> bool {
+        let is_of_caller = |source: &Arc<Source>| source.auth.is_of_caller();
+        self.default.as_ref().is_none_or(|source| !is_of_caller(source))
+            || requirement.schemes.iter().any(|scheme| self.set_for(scheme).is_some_and(is_of_caller))
     }
 
     /// The credentials in the environment for a scheme, with the tokens that they were exchanged for.

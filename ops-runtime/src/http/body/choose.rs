@@ -5,7 +5,6 @@ mod judge;
 use serde_json::{Map, Value};
 
 use self::judge::{Judge, Verdict};
-use crate::model::media::Media;
 use crate::{HttpBinding, HttpBody, OperationSpec};
 
 /// The endpoint's bodies in the order of the document, in which JSON comes first.
@@ -24,7 +23,7 @@ pub(super) fn by_value<'b>(
     let described = input.get("properties").and_then(|properties| properties.get(first.property.as_ref()));
     let Some(Value::Array(alternatives)) = described.and_then(|schema| schema.get("oneOf")) else { return bodies };
     let judge = Judge::new(&spec.definitions, value, bodies.len());
-    let verdict = |body: &&HttpBody| match alternative(body, binding, alternatives) {
+    let verdict = |body: &&HttpBody| match binding.alternative(body, alternatives) {
         Some(schema) if body.property == first.property => judge.verdict(schema, value),
         _ => Verdict::Unknown,
     };
@@ -33,34 +32,4 @@ pub(super) fn by_value<'b>(
         bodies.rotate_left(at);
     }
     bodies
-}
-
-/// The schema of a body among those of all bodies, which are named after the kind of their content.
-fn alternative<'s>(body: &HttpBody, binding: &HttpBinding, all: &'s [Value]) -> Option<&'s Value> {
-    let kind = Media::of(&body.content_type);
-    let is_of_kind = |schema: &&Value| {
-        let title = schema.get("title").and_then(Value::as_str).unwrap_or_default();
-        let title = title.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit());
-        title == word(kind) || title == "Lines" && kind.is_lines()
-    };
-    let mut own = all.iter().filter(is_of_kind);
-    let alike: Vec<&HttpBody> = binding.bodies.iter().filter(|other| Media::of(&other.content_type) == kind).collect();
-    let at = alike.iter().position(|other| std::ptr::eq(*other, body))?;
-    match own.clone().count() {
-        1 => own.next(),
-        count if count == alike.len() => own.nth(at),
-        // Some of them share a schema, so it is unclear which is meant.
-        _ => None,
-    }
-}
-
-/// The word after which the reader of documents names the schema of a body.
-fn word(kind: Media) -> &'static str {
-    match kind {
-        Media::Json => "Json",
-        Media::Form => "Form",
-        Media::Multipart => "Multipart",
-        Media::Text | Media::Events | Media::Lines | Media::Sequence => "Text",
-        Media::Bytes | Media::Other => "Bytes",
-    }
 }

@@ -53,7 +53,8 @@ impl HttpConfig {
     /// | basic | `SHOP_PET_STORE_AUTH`, as `user:password` | `SHOP_USER` and `SHOP_PASSWORD` |
     ///
     /// The variables are read now. One that is empty or not UTF-8 counts as not set. Credentials that the program sets
-    /// take precedence, and an operation that requires none gets none.
+    /// take precedence, and an operation that requires none gets none. If the program passes on the token of the caller
+    /// ([`Auth::pass_on`], [`Auth::exchange`]), credentials of the environment are only sent beside it.
     ///
     /// ```
     /// use ops_runtime::http::HttpConfig;

@@ -90,6 +90,13 @@ async fn a_stream_from_another_server_fails_by_its_own_fault() {
     let failed = failure("the request failed", &error);
     assert_eq!(*failed.code(), crate::ErrorCode::ExecutionError, "{failed}");
     assert!(failed.message().starts_with("the request failed: the server was silent"), "{failed}");
+
+    // That of a call names its operation: without it, the text would read as a fault of the server that is sent to.
+    let gone = io::Error::other(crate::CallError::execution("the response broke off").with_operation("shop.download"));
+    let error = RequestBody::from(Body::stream(stream::iter([Err(gone)]))).collect().await.unwrap_err();
+    let failed = failure("the request failed", &error);
+    let told = "the request failed: shop.download: EXECUTION_ERROR: the response broke off";
+    assert_eq!((failed.message(), failed.operation()), (told, None));
 }
 
 #[test]

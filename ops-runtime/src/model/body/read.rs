@@ -164,7 +164,9 @@ impl Body {
         BodyStream(match self.content {
             Content::Bytes(bytes) => stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed(),
             Content::Text(text) => stream::iter([Ok(Bytes::copy_from_slice(text.as_bytes()))]).boxed(),
-            Content::File(path) => stream::once(open(path)).flat_map(pieces).boxed(),
+            Content::File(path) => {
+                stream::once(open(path.clone())).flat_map(move |file| pieces(file, path.clone())).boxed()
+            }
             Content::Stream(stream) => stream.take().unwrap_or_else(|error| stream::iter([Err(error)]).boxed()),
         })
     }
@@ -319,15 +321,15 @@ async fn open(path: Arc<Path>) -> io::Result<File> {
     File::open(&path).await.map_err(|error| of_file(&path, &error))
 }
 
-fn pieces(file: io::Result<File>) -> BoxStream<'static, io::Result<Bytes>> {
+fn pieces(file: io::Result<File>, path: Arc<Path>) -> BoxStream<'static, io::Result<Bytes>> {
     let file = match file {
         Ok(file) => file,
         Err(error) => return stream::iter([Err(error)]).boxed(),
     };
-    stream::try_unfold(file, |mut file| async move {
+    stream::try_unfold((file, path), |(mut file, path)| async move {
         let mut piece = BytesMut::with_capacity(CHUNK);
-        let read = file.read_buf(&mut piece).await?;
-        Ok((read > 0).then(|| (piece.freeze(), file)))
+        let read = file.read_buf(&mut piece).await.map_err(|error| of_file(&path, &error))?;
+        Ok((read > 0).then(|| (piece.freeze(), (file, path))))
     })
     .boxed()
 }

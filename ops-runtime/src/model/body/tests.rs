@@ -188,6 +188,9 @@ mod streams {
         assert!(missing.length().await.unwrap_err().to_string().contains("none"));
         assert!(missing.into_stream().next().await.unwrap().is_err());
         assert!(Body::file(&folder).length().await.is_err());
+        // It can be opened on most systems, but not read.
+        let error = Body::file(&folder).bytes(10).await.unwrap_err();
+        assert!(error.to_string().starts_with(&format!("the file `{}`: ", folder.display())), "{error}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

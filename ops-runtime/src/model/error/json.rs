@@ -1,6 +1,6 @@
 //! The JSON of errors, access rules and identities.
 
-use serde_core::de::{Deserialize, Deserializer, MapAccess};
+use serde_core::de::{Deserialize, Deserializer, Error, MapAccess};
 use serde_core::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
@@ -77,7 +77,15 @@ fields!(AccessControl {
     "requiredScopesAny" => required_scopes_any: filled,
     "resourceType" => resource_type: some,
     "resourceAction" => resource_action: some,
-});
+} checked whole);
+
+/// Refuses half a rule for a resource: the other half may be there, with a typing error in its name.
+fn whole<E: Error>(access: AccessControl) -> Result<AccessControl, E> {
+    if access.resource_type.is_some() == access.resource_action.is_some() {
+        return Ok(access);
+    }
+    Err(E::custom("an access rule has `resourceType` and `resourceAction`, or neither"))
+}
 
 fields!(Identity {
     "id" => id: required,

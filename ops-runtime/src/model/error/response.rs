@@ -274,6 +274,13 @@ impl CallError {
         self
     }
 
+    /// The error with what is known only in the process in which it arose, as a recording has it.
+    #[cfg(feature = "registry")]
+    pub(crate) fn with_retryable(mut self, is_retryable: bool) -> Self {
+        (self.0.transient, self.0.uncertain) = (is_retryable, !is_retryable);
+        self
+    }
+
     /// True if the operation is known, and no worker serves it now.
     #[cfg(any(feature = "http-server", feature = "mcp-server"))]
     pub(crate) fn is_unserved(&self) -> bool {

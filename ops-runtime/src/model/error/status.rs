@@ -16,10 +16,9 @@ impl CallError {
             return self.clone();
         }
         let code = format!("HTTP_{status}");
-        let is_own = self.operation().is_none_or(|operation| operation == id);
         let mut declared = declared.iter();
-        let is_declared =
-            is_own && declared.any(|e| e.code == code || e.http_status.is_some_and(|own| u64::from(own) == status));
+        let is_declared = self.is_of(id)
+            && declared.any(|e| e.code == code || e.http_status.is_some_and(|own| u64::from(own) == status));
         let mut details = Map::from_iter([("statusCode".to_owned(), json!(status))]);
         if let (true, Some(body)) = (is_declared, self.details().get("body")) {
             details.insert("body".to_owned(), body.clone());

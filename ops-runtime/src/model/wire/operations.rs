@@ -42,7 +42,8 @@ macro_rules! definition {
                 "resourceType": { "type": "string" },
                 "resourceAction": { "type": "string" }
             },
-            "required": ["requiredScopes"]
+            "required": ["requiredScopes"],
+            "dependentRequired": { "resourceType": ["resourceAction"], "resourceAction": ["resourceType"] }
         }"##
     };
     (RetryPolicy) => {

@@ -3,13 +3,22 @@
 //! `{"id": "shop.showPet", "input": {..}, "output": {"data": .., "meta": ..}}`; a failed call has `error` instead of
 //! `output`. A subscription has `items` instead, each with an `output` or an `error`; one that was not opened has an
 //! `error` and an empty list.
+//!
+//! An `error` has the members of a [`CallError`] and what its JSON leaves out: `retryable`, if the rest says otherwise, and
+//! `mcp`, the result of the tool that failed.
 
 use serde_core::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::model::body::handover;
 use crate::run::payload::to_value;
-use crate::{CallError, ResponseEnvelope};
+use crate::{CallError, McpMeta, ResponseEnvelope};
+
+/// The member of an error that says if the call may be repeated.
+const RETRYABLE: &str = "retryable";
+
+/// The member of an error with the result of the tool that failed.
+const MCP: &str = "mcp";
 
 /// The result of a call, or one item of a subscription.
 pub(super) type Outcome = Result<Value, CallError>;
@@ -76,9 +85,23 @@ impl Line {
 fn written(outcome: &Outcome) -> impl Iterator<Item = (String, Value)> + use<> {
     let (name, value) = match outcome {
         Ok(output) => ("output", output.clone()),
-        Err(error) => ("error", to_value(error).unwrap_or_default()),
+        Err(error) => ("error", written_error(error)),
     };
     std::iter::once((name.to_owned(), value))
+}
+
+fn written_error(error: &CallError) -> Value {
+    let mut value = to_value(error).unwrap_or_default();
+    if let Some(members) = value.as_object_mut() {
+        let said =
+            CallError::new(error.code().clone(), error.message().to_owned()).with_details(error.details().clone());
+        if said.is_retryable() != error.is_retryable() {
+            members.insert(RETRYABLE.to_owned(), error.is_retryable().into());
+        }
+        let mcp = error.mcp_meta().and_then(|meta| to_value(meta).ok());
+        members.extend(mcp.map(|meta| (MCP.to_owned(), meta)));
+    }
+    value
 }
 
 fn outcome(members: &Map<String, Value>) -> Result<Outcome, String> {
@@ -91,7 +114,15 @@ fn outcome(members: &Map<String, Value>) -> Result<Outcome, String> {
 
 fn error_of(members: &Map<String, Value>) -> Result<CallError, String> {
     let error = members.get("error").unwrap_or(&Value::Null);
-    crate::record::from_value(error).map_err(|error| format!("its `error` cannot be read: {error}"))
+    let unread = |error: crate::record::DecodeError| format!("its `error` cannot be read: {error}");
+    let mut read: CallError = crate::record::from_value(error).map_err(unread)?;
+    if let Some(is_retryable) = error.get(RETRYABLE).and_then(Value::as_bool) {
+        read = read.with_retryable(is_retryable);
+    }
+    match error.get(MCP) {
+        Some(meta) => Ok(read.with_mcp_meta(crate::record::from_value::<McpMeta>(meta).map_err(unread)?)),
+        None => Ok(read),
+    }
 }
 
 /// An input as JSON, without the contents of bodies.
@@ -117,5 +148,37 @@ pub(super) fn outcome_of<T: Serialize>(result: &Result<ResponseEnvelope<T>, Call
             Ok(Ok(output))
         }
         Err(error) => Ok(Err(error.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The error after it was written and read, and as it was written.
+    fn through(error: CallError) -> (CallError, Value) {
+        let line = Line { id: "a.b".to_owned(), input: Value::Null, answer: Answer::One(Err(error)) };
+        let text = line.to_text();
+        let Answer::One(Err(read)) = Line::parse(&text).unwrap().answer else { panic!("{text}") };
+        (read, serde_json::from_str::<Value>(&text).unwrap()["error"].take())
+    }
+
+    #[test]
+    fn an_error_keeps_what_its_json_leaves_out() {
+        let (late, refused) = (CallError::new("TIMEOUT", "late"), CallError::execution("no connection"));
+        for (error, is_retryable, written) in [
+            (late.clone(), true, None),
+            (late.with_retryable(false), false, Some(json!(false))),
+            (refused.clone(), false, None),
+            (refused.with_retryable(true), true, Some(json!(true))),
+        ] {
+            let (read, json) = through(error.clone());
+            assert_eq!((&read, read.is_retryable()), (&error, is_retryable), "{json}");
+            assert_eq!(json.get("retryable"), written.as_ref(), "{json}");
+        }
+        let mut meta = McpMeta::new(true, Vec::new());
+        meta.structured_content = Some(json!({ "why": 7 }));
+        let (read, _) = through(CallError::new("TOOL_ERROR", "no").with_mcp_meta(meta.clone()));
+        assert_eq!(read.mcp_meta(), Some(&meta));
     }
 }

@@ -68,3 +68,15 @@ fn what_was_not_expected() {
     let error = mock.call("a.d", json!(1)).now_or_never().unwrap().unwrap_err();
     assert!(error.message().contains("`a.b`, `a.c`") && error.message().ends_with("`a.d`"), "{error}");
 }
+
+#[test]
+fn a_call_counts_when_it_begins() {
+    let mock = MockCaller::new().on::<Double>(|n| Ok(2 * n)).on_id("a.b", Ok);
+    drop(mock.execute::<Double>(7_u64));
+    drop(mock.call("a.b", json!(7)));
+    let (first, second) = (mock.execute::<Double>(1_u64), mock.execute::<Double>(2_u64));
+    assert!(mock.calls().is_empty());
+    assert_eq!(second.now_or_never().unwrap().unwrap().data, 4);
+    assert_eq!(first.now_or_never().unwrap().unwrap().data, 2);
+    assert_eq!(mock.calls_of("math.double"), [json!(2), json!(1)]);
+}

@@ -13,11 +13,11 @@ use futures_core::Stream;
 use pin_project_lite::pin_project;
 use serde_json::json;
 use tokio::time::Sleep;
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::model::clock::millis;
 use crate::model::futures::{BoxFuture, BoxStream};
-use crate::run::context::{deadline_after, earlier};
+use crate::run::cancel::Cancelled;
+use crate::run::context::{OpeningUntil, deadline_after, earlier, now};
 use crate::{CallError, CancelToken, Context, ErrorCode, OperationSpec, SpecRef};
 
 /// How much later than its timer a task may run that waits for nothing else, on a busy machine.
@@ -36,7 +36,7 @@ pub(crate) struct Limits {
 /// The timer and the listener of a waiting call.
 struct Waiting {
     timer: Option<Pin<Box<Sleep>>>,
-    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    cancelled: Option<Cancelled>,
 }
 
 impl Limits {
@@ -55,9 +55,12 @@ impl Limits {
 
     /// The limits of opening a subscription, and those of its items: the operation's own timeout continues from one to
     /// the other, until the first item. It is removed from the context, since the work of the handler may go on after
-    /// it.
+    /// it. An endpoint that opens the subscription gets it as [`OpeningUntil`].
     pub(crate) fn of_subscription(context: &mut Context) -> (Self, SubscriptionLimits) {
         let first_item = context.timeout.take().and_then(deadline_after);
+        if let Some(deadline) = first_item {
+            context.put_own(OpeningUntil(deadline));
+        }
         let context = &*context;
         let deadline = earlier(context.deadline, first_item);
         let opening = Self { deadline, is_new: true, ..Self::of(context) };
@@ -71,7 +74,7 @@ impl Limits {
         match (&self.cancel, self.deadline) {
             (None, None) => Ok(()),
             (Some(token), _) if token.is_cancelled() => Err(aborted()),
-            (_, Some(deadline)) if deadline <= Instant::now() => Err(timed_out()),
+            (_, Some(deadline)) if deadline <= now() => Err(timed_out()),
             _ => Ok(()),
         }
     }
@@ -86,7 +89,7 @@ impl Limits {
             },
         };
         if let Some(cancelled) = cancelled
-            && cancelled.as_mut().poll(task).is_ready()
+            && cancelled.poll(task).is_ready()
         {
             return Poll::Ready(aborted());
         }
@@ -111,7 +114,7 @@ impl Waiting {
         }
         Ok(Self {
             timer: deadline.map(|deadline| Box::pin(tokio::time::sleep_until(deadline.into()))),
-            cancelled: cancel.map(|token| Box::pin(token.0.clone().cancelled_owned())),
+            cancelled: cancel.map(CancelToken::listen),
         })
     }
 }
@@ -301,7 +304,7 @@ impl<T> StreamGuard<T> {
         spec: SpecRef,
     ) -> Self {
         let SubscriptionLimits { limits, first_item, idle } = limits;
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        let left = |deadline: Instant| deadline.saturating_duration_since(now());
         Self {
             work: Some(work),
             limits,

@@ -204,8 +204,11 @@ impl Invocation {
         if !access.required_scopes_any.is_empty() {
             needs.push(format!("one of the scopes {}", access.required_scopes_any.join(", ")));
         }
-        if let (Some(kind), Some(action)) = (&access.resource_type, &access.resource_action) {
-            needs.push(format!("the right to {action} {kind}"));
+        match (&access.resource_type, &access.resource_action) {
+            (None, None) => {}
+            (Some(kind), Some(action)) => needs.push(format!("the right to {action} {kind}")),
+            // Half a rule lets nobody in.
+            _ => needs.push("a rule with both `resourceType` and `resourceAction`".to_owned()),
         }
         let message = format!("access to `{}` denied: it needs {}", entry.spec.id, needs.join(", and "));
         let mut details = Map::from_iter([("requiredScopes".to_owned(), json!(access.required_scopes))]);

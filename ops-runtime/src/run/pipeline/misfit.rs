@@ -174,7 +174,7 @@ fn list(cause: Option<&DecodeError>, told: &[&Told]) -> Vec<Value> {
     let cause = cause.map(|cause| json!({ "pointer": cause.pointer, "message": cause.message }));
     let all = usize::from(cause.is_some()) + kept().map(|told| told.stands_for).sum::<usize>();
     let mut listed: Vec<Value> = cause.into_iter().chain(single).take(MAX_LISTED).collect();
-    let more = all.saturating_sub(MAX_LISTED);
+    let more = all.saturating_sub(listed.len());
     if more > 0 {
         listed.push(json!({ "pointer": "", "message": format!("and {more} more") }));
     }
@@ -300,5 +300,21 @@ impl<'de> Visitor<'de> for Keys<'_> {
             map.next_value::<IgnoredAny>()?;
         }
         Ok(any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_listed_is_counted() {
+        let told = Told::kept(Warning::new("/a", "number", "string"));
+        let more = Told { stands_for: 60, ..Told::kept(Warning::new("", NO_MORE, "60 more")) };
+        let listed = list(None, &[&told, &more]);
+        assert_eq!(listed, [json!(told.warning), json!({ "pointer": "", "message": "and 60 more" })]);
+        assert_eq!(list(None, &[&told]), [json!(told.warning)]);
+        let told: Vec<&Told> = vec![&told; MAX_LISTED + 7];
+        assert_eq!(list(None, &told).last(), Some(&json!({ "pointer": "", "message": "and 7 more" })));
     }
 }

@@ -25,8 +25,9 @@ impl Security {
         let mut ways: Vec<Vec<(String, Vec<String>)>> = Vec::new();
         for way in spec.http().map_or(&[][..], |http| &http.security) {
             let is_known = |scheme: &SecurityScheme| self.known.iter().any(|known| is_like(&known.kind, &scheme.kind));
-            if self.is_exact && !way.schemes.iter().all(is_known) {
-                // An alternative of the server to which the operation is forwarded.
+            let is_read = way.schemes.iter().all(|scheme| scheme.kind != SecurityKind::UNKNOWN);
+            if self.is_exact && is_read && !way.schemes.iter().all(is_known) {
+                // An alternative of the server to which the operation is forwarded. One that no caller meets stays.
                 let scopes: Vec<String> =
                     way.schemes.iter().flat_map(|scheme| scheme.scopes.iter()).map(str::to_owned).collect();
                 let known = self.known.clone();

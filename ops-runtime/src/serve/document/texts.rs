@@ -1,87 +1,102 @@
 //! The texts of a document, which are made once.
 
-use std::sync::{Arc, OnceLock};
+use std::array;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
-use serde_json::Value;
-use tokio::sync::Semaphore;
-use tokio_util::task::AbortOnDropHandle;
+use http_body::{Frame, SizeHint};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::BoxFuture;
 use crate::serve::tag;
 
-/// The turn of the documents of a server, which are made one at a time: the path of a request is part of a document, so
-/// clients could ask for any number.
-#[derive(Debug, Clone)]
-pub(crate) struct Turn(Arc<Semaphore>);
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(1)))
-    }
-}
-
-/// A document at a server's URL as texts, made on first use.
+/// A document as texts, each made on first use.
 #[derive(Default)]
 pub(crate) struct Texts {
-    pub(crate) url: String,
-    turn: Turn,
     json: OnceLock<Shared<Making>>,
     yaml: OnceLock<Shared<Making>>,
 }
 
 /// A text that is being made; `None` if that failed.
-type Making = BoxFuture<'static, Option<Tagged>>;
-
-/// A text with its entity tag.
-#[derive(Clone)]
-pub(crate) struct Tagged {
-    pub(crate) text: Bytes,
-    pub(crate) tag: Arc<str>,
-}
-
-impl Tagged {
-    fn new(text: String) -> Self {
-        let tag = tag::of([text.as_bytes()]).into();
-        Self { text: text.into(), tag }
-    }
-}
+type Making = BoxFuture<'static, Option<Begun>>;
 
 impl Texts {
-    pub(crate) fn new(url: String, turn: Turn) -> Self {
-        Self { url, turn, ..Self::default() }
-    }
-
-    /// The text; `None` if it cannot be made. `make` returns a function that makes the document.
+    /// The text; `None` if it cannot be made. `make` returns a function that makes the document without its servers.
     ///
     /// A document of many operations takes seconds, in which the thread of a request would serve no other one. Concurrent
-    /// requests wait for the same text. It is finished even if all of them are dropped, unless the texts are dropped, too,
-    /// before its turn.
-    pub(crate) async fn text<M>(&self, written: Written, make: impl FnOnce() -> M) -> Option<Tagged>
+    /// requests wait for the same text. It is finished even if all of them are dropped.
+    pub(crate) async fn text<M>(&self, written: Written, make: impl FnOnce() -> M) -> Option<Begun>
     where
         M: FnOnce() -> Value + Send + 'static,
     {
         let begin = || {
-            let (make, Turn(turn)) = (make(), self.turn.clone());
-            // A task, since a future that is not polled would keep others from their turn.
-            let making = tokio::spawn(async move {
-                let turn = turn.acquire_owned().await.ok()?;
-                let made = tokio::task::spawn_blocking(move || {
-                    let made = Tagged::new(written.text(&make()));
-                    drop(turn);
-                    made
-                });
-                made.await.ok()
-            });
-            AbortOnDropHandle::new(making).map(|made| made.ok().flatten()).boxed().shared()
+            let make = make();
+            let making = tokio::task::spawn_blocking(move || Begun::new(written, &make()));
+            making.map(Result::ok).boxed().shared()
         };
         let making = match written {
             Written::Json => self.json.get_or_init(begin),
             Written::Yaml => self.yaml.get_or_init(begin),
         };
         making.clone().await
+    }
+}
+
+/// A text without its last member, the servers: they depend on the path of a request, and clients can send any number of
+/// paths.
+#[derive(Clone)]
+pub(crate) struct Begun {
+    written: Written,
+    text: Bytes,
+    digest: Sha256,
+}
+
+impl Begun {
+    fn new(written: Written, document: &Value) -> Self {
+        let mut text = written.text(document);
+        if written == Written::Json {
+            // The closing brace comes with the servers.
+            text.pop();
+        }
+        let digest = Sha256::new_with_prefix(&text);
+        Self { written, text: text.into(), digest }
+    }
+
+    /// The whole text for a server at a URL, and its entity tag.
+    pub(crate) fn at(self, url: &str) -> (Pieces, String) {
+        let servers = self.written.text(&json!({ "servers": [{ "url": url }] }));
+        let rest = match self.written {
+            Written::Json => servers.replacen('{', ",", 1),
+            Written::Yaml => servers,
+        };
+        let tag = tag::of(self.digest.chain_update(&rest));
+        (Pieces([self.text, rest.into()].into_iter()), tag)
+    }
+}
+
+/// The pieces of a text as a body. The first may be long, and all responses share it.
+pub(crate) struct Pieces(array::IntoIter<Bytes, 2>);
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.next().map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_slice().is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_slice().iter().map(|piece| piece.len() as u64).sum())
     }
 }
 
@@ -120,17 +135,17 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-    use std::sync::atomic::Ordering::Relaxed;
-    use std::time::Duration;
-
-    use serde_json::json;
-
     use super::*;
+
+    /// The whole text at a URL, and its tag.
+    fn at(begun: Option<Begun>, url: &str) -> (String, String) {
+        let (Pieces(pieces), tag) = begun.unwrap().at(url);
+        (String::from_utf8(pieces.flatten().collect()).unwrap(), tag)
+    }
 
     #[tokio::test]
     async fn a_text_is_made_once_and_stops_no_other_request() {
-        let texts = Texts::new("/".to_owned(), Turn::default());
+        let texts = Texts::default();
         let (begin, begun) = std::sync::mpsc::channel();
         let slow = || {
             move || {
@@ -145,45 +160,27 @@ mod tests {
             // Another request on the only thread.
             async { begin.send(()).unwrap() },
         );
-        let text = |tagged: Option<Tagged>| tagged.unwrap().text;
-        assert_eq!((text(first), text(second)), (r#"{"openapi":"3.1.1"}"#.into(), r#"{"openapi":"3.1.1"}"#.into()));
+        let expected = r#"{"openapi":"3.1.1","servers":[{"url":"/"}]}"#;
+        assert_eq!((at(first, "/").0.as_str(), at(second, "/").0.as_str()), (expected, expected));
         // Dropping the first request does not restart it.
         let _ = texts.text(Written::Yaml, || || json!({ "openapi": "3.2.0" })).now_or_never();
-        assert!(text(texts.text(Written::Yaml, again).await).starts_with(b"openapi: "));
+        assert!(at(texts.text(Written::Yaml, again).await, "/").0.starts_with("openapi: "));
     }
 
-    /// Clients that ask for a document at many URLs, and hang up.
+    /// Clients can ask for a document at any number of URLs.
     #[tokio::test]
-    async fn documents_are_made_one_at_a_time_and_only_if_they_are_needed() {
-        let running = Arc::new(AtomicUsize::new(0));
-        let make = |made: Arc<AtomicUsize>| {
-            let running = running.clone();
-            move || {
-                move || {
-                    let others = running.fetch_add(1, Relaxed);
-                    std::thread::sleep(Duration::from_millis(20));
-                    running.fetch_sub(1, Relaxed);
-                    made.fetch_add(1, Relaxed);
-                    json!(others)
-                }
+    async fn one_text_is_made_for_all_urls() {
+        for written in [Written::Json, Written::Yaml] {
+            let texts = Texts::default();
+            let begun = texts.text(written, || || json!({ "openapi": "3.1.1", "paths": {} })).await;
+            assert!(begun.is_some());
+            for url in ["/", "/api/v7", "/a\"b: {c}"] {
+                let begun = texts.text(written, || || -> Value { panic!("the text is made twice") }).await;
+                let whole = json!({ "openapi": "3.1.1", "paths": {}, "servers": [{ "url": url }] });
+                let whole = written.text(&whole);
+                let tag = tag::of(Sha256::new_with_prefix(&whole));
+                assert_eq!(at(begun, url), (whole, tag), "{written:?}");
             }
-        };
-        let (needed, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let turn = Turn::default();
-        let all: Vec<Texts> = (0..4).map(|at| Texts::new(format!("/{at}"), turn.clone())).collect();
-        // Held, so that none of the others has its turn yet.
-        let held = turn.0.acquire().await.unwrap();
-        let asking: Vec<_> = all.iter().map(|texts| texts.text(Written::Json, make(needed.clone()))).collect();
-        for at in 0..20 {
-            let texts = Texts::new(format!("/left/{at}"), turn.clone());
-            let _ = texts.text(Written::Json, make(left.clone())).now_or_never();
-            // It waits for its turn now.
-            tokio::task::yield_now().await;
         }
-        drop(held);
-        for made in futures_util::future::join_all(asking).await {
-            assert_eq!(made.unwrap().text, "0");
-        }
-        assert_eq!((needed.load(Relaxed), left.load(Relaxed)), (4, 0));
     }
 }

@@ -1,8 +1,8 @@
 //! Missing credentials, reported before the first call.
 
 use super::{Credentials, PROPOSED, Plan, is_by_engine};
-use crate::HttpBinding;
 use crate::model::nearest::{either, nearest, question};
+use crate::{HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
 
 impl Credentials {
     /// What to set, if operations need credentials and the configured ones suffice for none of them.
@@ -12,8 +12,12 @@ impl Credentials {
         if asking.iter().any(suffices) {
             return None;
         }
-        let schemes = || asking.iter().flat_map(|binding| binding.security.iter()).flat_map(|way| way.schemes.iter());
-        let first = schemes().find(|scheme| !is_by_engine(scheme))?;
+        let ways = || asking.iter().flat_map(|binding| binding.security.iter());
+        let schemes = || ways().flat_map(|way| way.schemes.iter());
+        let asked = || schemes().filter(|scheme| !is_by_engine(scheme));
+        let has_none =
+            |scheme: &&SecurityScheme| self.set_for(scheme).is_none() && self.environment.auth(scheme).is_none();
+        let first = asked().find(has_none).or_else(|| asked().next())?;
         let name = first.name.escape_debug();
         let lack = if self.default.is_some() { "those that are set are of another kind" } else { "they are not set" };
         let told = match asking.len() {
@@ -28,9 +32,12 @@ impl Credentials {
                 unknown.escape_debug()
             ));
         }
-        let variables = self.environment.variables_of(first);
+        let names_it = |way: &SecurityRequirement| way.schemes.iter().any(|scheme| scheme.name == first.name);
+        let is_read = ways().any(|way| names_it(way) && self.may_read(way));
+        let variables = if is_read { self.environment.variables_of(first) } else { Vec::new() };
         let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
-        Some(if variables.is_empty() { told } else { format!("{told}: set {}", either(&variables)) })
+        let beside = self.environment.beside(first).map(|variable| format!(" with `{variable}`")).unwrap_or_default();
+        Some(if variables.is_empty() { told } else { format!("{told}: set {}{beside}", either(&variables)) })
     }
 }
 
@@ -41,8 +48,10 @@ impl Plan {
     }
 }
 
-/// True if an operation needs credentials that the client can have: not if it is public, or for certificates.
+/// True if an operation needs credentials that the client can have: not if it is public, or for certificates, or
+/// if the document does not describe them.
 fn asks(binding: &HttpBinding) -> bool {
-    let ways = &binding.security;
-    !ways.is_empty() && ways.iter().all(|way| way.schemes.iter().any(|scheme| !is_by_engine(scheme)))
+    let is_known = |way: &&SecurityRequirement| way.schemes.iter().all(|scheme| scheme.kind != SecurityKind::UNKNOWN);
+    let mut ways = binding.security.iter().filter(is_known).peekable();
+    ways.peek().is_some() && ways.all(|way| way.schemes.iter().any(|scheme| !is_by_engine(scheme)))
 }
