@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::binding::{HttpBinding, ParameterStyle};
+use ops_runtime::binding::{HttpBinding, ParameterStyle, SecurityKind, SecurityScheme};
 use ops_runtime::registry::CancelToken;
 use ops_runtime::serve::{HttpServer, HttpServerOptions, Unauthorized};
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -58,6 +58,8 @@ pub enum Cause {
     SamePath,
     /// Parameters stand side by side in the path: nothing tells where one ends.
     SideBySide,
+    /// The document's way to authenticate can't be read, so that nobody may call the operation.
+    Unreadable,
 }
 
 /// A request that did not come in as it was sent.
@@ -183,7 +185,17 @@ async fn send(caller: &Registry, specs: &[OperationSpec], made: &Made, kept: &Ke
         return;
     }
     report.requests += 1;
-    let faults = compare(made, &came, &said);
+    let mut faults = compare(made, &came, &said);
+    if is_closed(spec) {
+        if came.is_empty() && said.details()["statusCode"] == 403 {
+            *report.lost.entry(Cause::Unreadable).or_default() += 1;
+        } else {
+            let (operation, place) = (spec.name().to_owned(), String::new());
+            faults.push(Fault { operation, place, sent: input.to_string(), came: format!("not refused: {said}") });
+            report.faults.extend(faults);
+        }
+        return;
+    }
     if faults.is_empty() {
         report.same += 1;
         return;
@@ -192,6 +204,15 @@ async fn send(caller: &Registry, specs: &[OperationSpec], made: &Made, kept: &Ke
         Some(cause) => *report.lost.entry(cause).or_default() += 1,
         None => report.faults.extend(faults),
     }
+}
+
+/// True if no way to authenticate of the operation can be read.
+fn is_closed(spec: &OperationSpec) -> bool {
+    let unknown = SecurityKind::Other("unknown".into());
+    spec.http().is_some_and(|http| {
+        let is_unread = |scheme: &SecurityScheme| scheme.kind == unknown;
+        !http.security.is_empty() && http.security.iter().all(|way| way.schemes.iter().any(is_unread))
+    })
 }
 
 /// What differs between what was sent and what came in.
