@@ -23,7 +23,7 @@ fn output(schema: Value) -> String {
     line.trim_end_matches(';').to_owned()
 }
 
-/// An operation that nobody may call must not become one that everybody may call.
+/// Half an access rule refuses every call, in generated code, too.
 #[test]
 fn half_a_rule_for_a_resource_is_kept() {
     let mut typed = OperationSpec::query("test.typed");

@@ -26,9 +26,9 @@ pub struct AccessControl {
     pub required_scopes: TextList,
     /// Scopes of which the caller must hold at least one; empty for no such rule.
     pub required_scopes_any: TextList,
-    /// The type of resource that the operation acts on. It needs `resource_action`: without it, nobody may call.
+    /// The type of resource that the operation acts on. If it is set without `resource_action`, every call is refused.
     pub resource_type: Option<Text>,
-    /// The action of the operation on the resource. It needs `resource_type`: without it, nobody may call.
+    /// The action of the operation on the resource. If it is set without `resource_type`, every call is refused.
     pub resource_action: Option<Text>,
 }
 

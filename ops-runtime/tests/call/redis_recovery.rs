@@ -408,7 +408,7 @@ async fn responses_are_kept_from_heartbeat_to_heartbeat() {
     .await;
 }
 
-/// A request that waits for a server that stands still is not written when nobody waits for it any more.
+/// While the server stands still, requests wait. Those whose callers have gone are never written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_wait_for_the_server_are_written_as_they_are_then() {
     limited(async {

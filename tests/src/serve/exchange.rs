@@ -58,7 +58,7 @@ pub enum Cause {
     SamePath,
     /// Parameters stand side by side in the path: nothing tells where one ends.
     SideBySide,
-    /// The document's way to authenticate can't be read, so that nobody may call the operation.
+    /// The server refuses every call, because the operation's security requirement can't be read.
     Unreadable,
 }
 

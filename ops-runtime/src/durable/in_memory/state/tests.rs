@@ -78,7 +78,7 @@ fn what_is_removed_is_gone() {
     }
 }
 
-/// A list of few jobs among many holds up nobody for long: it comes in pages that may be empty.
+/// A page of a list looks at a limited number of jobs, so a page may be empty although more follow.
 #[test]
 fn a_page_looks_at_so_many_jobs() {
     let mut state = State::default();
