@@ -254,10 +254,11 @@ impl Builder {
     /// Generates only what the crate's own sources name: operations, types, and the types of fields.
     ///
     /// The build script reads the identifiers in the files below `src`, `tests`, `examples` and `benches`, those of code in
-    /// documentation included, but not in other comments on lines of their own. An operation is there if its type, its method or its errors are named; a type if it is named, or if an operation or another type
-    /// that is there needs it. A field that nothing names holds any JSON. So a large document costs a build what is used
-    /// of it; naming something new costs one more run of the build script. What is generated is called as it is without
-    /// this.
+    /// documentation included, but not in other comments on lines of their own. An operation is generated if the crate names
+    /// its type, its method or its errors. A type is generated if the crate names it, or if a generated operation or type
+    /// needs it. A field that the crate does not name holds any JSON, unless its type tells the variants of a union apart. So
+    /// the build time depends on the used part of a large document. To use another part costs one more run of the build
+    /// script. Generated items have the same names as without this setting.
     ///
     /// Cargo looks at those of the four folders that are there. After you add one of them, such as the first `tests`, save a
     /// file of `src` again, or cargo does not run the build script.

@@ -15,11 +15,13 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) needs: Vec<String>,
     pub(crate) knows: Vec<String>,
+    /// True if an object's undeclared properties are kept.
+    pub(crate) keeps: bool,
 }
 
 impl Kind {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, needs: Vec::new(), knows: Vec::new() }
+        Self { name, needs: Vec::new(), knows: Vec::new(), keeps: false }
     }
 }
 
@@ -51,7 +53,7 @@ fn kinds_within(types: &Types, type_: &Type, depth: usize, room: &mut usize) -> 
         Type::Block | Type::Value => vec![Kind::new("Any")],
         Type::Custom(custom) => custom.kinds.clone(),
         Type::List(_) | Type::Tuple(_) => vec![Kind::new("Array")],
-        Type::Map(_) => vec![Kind::new("Object")],
+        Type::Map(_) => vec![Kind { keeps: true, ..Kind::new("Object") }],
         Type::Option(inner) => {
             let mut inner = kinds_within(types, inner, depth + 1, room);
             inner.push(Kind::new("Null"));
@@ -95,7 +97,7 @@ fn of_shape(types: &Types, shape: &Shape, depth: usize, room: &mut usize) -> Vec
             let names = |fields: Vec<&Field>| fields.iter().map(|field| field.json.clone()).collect();
             let mut needs: Vec<String> = names(needs);
             needs.extend(record.constants.iter().map(|(name, _)| name.clone()));
-            vec![Kind { name: "Object", needs, knows: names(knows) }]
+            vec![Kind { name: "Object", needs, knows: names(knows), keeps: record.extra.is_some() }]
         }
         Shape::Tagged(tagged) => of_tagged(types, tagged, depth, room),
         Shape::Union(variants) => {
@@ -114,7 +116,8 @@ fn of_tagged(types: &Types, tagged: &Tagged, depth: usize, room: &mut usize) -> 
             let names = if is_optional { &mut knows } else { &mut needs };
             names.push(tagged.property.clone());
         }
-        Kind { name: "Object", needs, knows }
+        // It is unknown here if the variant that the tag selects keeps undeclared properties, so `keeps` stays false.
+        Kind { needs, knows, ..Kind::new("Object") }
     };
     let is_optional = tagged.variants.iter().any(|variant| variant.is_default);
     let any = object(is_optional, Vec::new(), Vec::new());

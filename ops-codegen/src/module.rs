@@ -225,7 +225,9 @@ const METHODS: &[&str] = &[
     "registrations",
     "remove",
     "replace",
+    "replaced_headers",
     "scoped",
+    "sends_auth",
     "server_info",
     "snapshot",
     "spec",
@@ -261,6 +263,8 @@ fn distinct(specs: &[OperationSpec], diagnostics: &mut Vec<Diagnostic>) -> Vec<O
 }
 
 /// Assigns every name of the module, in the order of the operations and of the types that they reach.
+// Not inlined into its only caller: one large function would take longer to compile.
+#[inline(never)]
 fn name_all(
     specs: Vec<OperationSpec>,
     webhooks: Vec<OperationSpec>,

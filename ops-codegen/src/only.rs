@@ -2,15 +2,18 @@
 //!
 //! The whole document is named first, so names do not depend on what else is used.
 
+mod parts;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use ops_runtime::spec::{Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
+use self::parts::{Named, Parts};
 use crate::lower::{Source, reached};
 use crate::module::{Module, Operation};
-use crate::types::{Default, ItemId, Literal, Shape, Type, Types};
+use crate::types::{Shape, Type, Types};
 
 /// The function that reads what was left out.
 const OTHERS: &str = "other_operations";
@@ -45,9 +48,9 @@ pub(crate) fn names(module: &Module) -> HashSet<String> {
 
 /// Leaves out of a module what is not used.
 ///
-/// A field keeps its type if the crate names the field or the type, if it has to be set, or if it has a default or is a part
-/// of one. Any other field holds any JSON, so that its type need not be there. A variant of a tagged union that nothing names
-/// is read as the union's last variant, which keeps the object.
+/// A field keeps its type if the crate names the field or the type, if it has to be set, if it has a default or is a part
+/// of one, or if it tells the variants of a union apart. Any other field holds any JSON, so that its type can be left out.
+/// A variant of a tagged union that nothing names is read as the union's last variant, which keeps the object.
 pub(crate) fn leave_out(
     module: &mut Module,
     used: &HashSet<String>,
@@ -60,31 +63,6 @@ pub(crate) fn leave_out(
     module.operations = kept;
     module.webhooks.retain(|webhook| used.contains(&webhook.name));
     module.others = Some(others.into_iter().map(|operation| operation.spec).collect());
-    let type_names: Vec<String> = module.types.items.iter().map(|item| item.name.clone()).collect();
-    let written = Written::of(&module.types);
-    for (id, item) in module.types.items.iter_mut().enumerate() {
-        match &mut item.shape {
-            Shape::Record(record) => {
-                for (at, field) in record.fields.iter_mut().enumerate() {
-                    let made = item.sent && (field.given || field.required);
-                    let plain = !matches!(field.default, Default::None | Default::Told(_));
-                    let plain = plain || written.fields.contains(&(id, at));
-                    if !made && !plain && !used.contains(&field.ident) && !is_there(&field.type_, &type_names, used) {
-                        field.type_ = Type::Value;
-                    }
-                }
-            }
-            Shape::Tagged(_) if written.unions.contains(&id) => {}
-            Shape::Tagged(tagged) => tagged.variants.retain(|tagged| {
-                let type_ = match &tagged.variant.type_ {
-                    Type::Named(id) | Type::Boxed(id) => type_names.get(*id),
-                    _ => None,
-                };
-                used.contains(&tagged.variant.ident) || type_.is_some_and(|name| used.contains(name))
-            }),
-            _ => {}
-        }
-    }
     let errors: HashSet<String> = module
         .operations
         .iter()
@@ -93,11 +71,13 @@ pub(crate) fn leave_out(
         .collect();
     module.errors.retain(|enumeration| errors.contains(&enumeration.name));
     let named = module.types.items.iter().enumerate().filter(|(_, item)| used.contains(&item.name));
-    let named: Vec<Type> = named.map(|(id, _)| Type::Named(id)).collect();
+    let named = named.map(|(id, _)| Type::Named(id));
     let roots = module.operations.iter().flat_map(|operation| [&operation.input, &operation.output]);
     let bodies = module.errors.iter().flat_map(|errors| errors.variants.iter().map(|variant| &variant.body));
     let payloads = module.webhooks.iter().map(|webhook| &webhook.payload);
-    let kept = reached(&module.types, roots.chain(bodies).chain(payloads).chain(&named));
+    let roots: Vec<Type> = roots.chain(bodies).chain(payloads).cloned().chain(named).collect();
+    cut(&mut module.types, &roots, used);
+    let kept = reached(&module.types, &roots);
     for (item, kept) in module.types.items.iter_mut().zip(&kept) {
         if !kept {
             item.shape = Shape::Pending;
@@ -125,43 +105,20 @@ pub(crate) fn leave_out(
     }
 }
 
-/// The parts of the defaults of fields, which are written as code.
-#[derive(Default)]
-struct Written {
-    /// The fields, by their items and positions.
-    fields: HashSet<(ItemId, usize)>,
-    /// The unions, whose variants are written by their positions.
-    unions: HashSet<ItemId>,
-}
-
-impl Written {
-    fn of(types: &Types) -> Self {
-        let mut written = Self::default();
-        for item in &types.items {
-            let Shape::Record(record) = &item.shape else { continue };
-            for field in &record.fields {
-                if let Default::Fits(literal) = &field.default {
-                    written.add(literal);
+/// Replaces the types of unused fields by any JSON, and removes unused variants of tagged unions.
+fn cut(types: &mut Types, roots: &[Type], used: &HashSet<String>) {
+    let named = Named { used, type_names: types.items.iter().map(|item| item.name.clone()).collect() };
+    let parts = Parts::of(types, roots, &named);
+    for (id, item) in types.items.iter_mut().enumerate() {
+        match &mut item.shape {
+            Shape::Record(record) => {
+                for (at, field) in record.fields.iter_mut().enumerate() {
+                    if !parts.has_field((id, at), item.sent, field, &named) {
+                        field.type_ = Type::Value;
+                    }
                 }
             }
-        }
-        written
-    }
-
-    fn add(&mut self, literal: &Literal) {
-        match literal {
-            Literal::Record { id, fields, extra } => {
-                self.fields.extend(fields.iter().map(|(at, _)| (*id, *at)));
-                fields.iter().for_each(|(_, inner)| self.add(inner));
-                extra.iter().for_each(|(_, inner)| self.add(inner));
-            }
-            Literal::Union(id, _, inner) => {
-                self.unions.insert(*id);
-                self.add(inner);
-            }
-            Literal::List(items) | Literal::Tuple(items) => items.iter().for_each(|inner| self.add(inner)),
-            Literal::Map(members) => members.iter().for_each(|(_, inner)| self.add(inner)),
-            Literal::Some(inner) => self.add(inner),
+            Shape::Tagged(tagged) => tagged.variants.retain(|tagged| parts.has_variant(id, tagged, &named)),
             _ => {}
         }
     }
@@ -173,18 +130,12 @@ fn is_empty(module: &Module) -> bool {
     module.operations.is_empty() && module.webhooks.is_empty() && !has_types
 }
 
-/// True if the crate names every type that this type names.
-fn is_there(type_: &Type, type_names: &[String], used: &HashSet<String>) -> bool {
-    let mut found = Vec::new();
-    type_.named(&mut found);
-    found.iter().all(|id| type_names.get(*id).is_some_and(|name| used.contains(name)))
-}
-
 #[cfg(test)]
 mod tests {
+
     use ops_runtime::binding::{HttpBinding, HttpBody};
     use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec, Schema};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use crate::Generator;
 
@@ -247,6 +198,137 @@ mod tests {
             ("Circle(Circle)", true),
         ] {
             assert_eq!(source.contains(wanted), is_there, "{wanted}: {source}");
+        }
+    }
+
+    /// The fields of a module if the crate names only the operation `Show`, which has the output `output`. A second operation,
+    /// with the output `other`, is left out.
+    fn fields(definitions: &Definitions, output: &Value, other: &Value) -> Vec<String> {
+        let show = OperationSpec::query("zoo.show").with_output(Schema::from(output.clone()));
+        let list = OperationSpec::query("zoo.list").with_output(Schema::from(other.clone()));
+        let api = Api::new(definitions.clone(), vec![show, list]);
+        let source = Generator::new().with_only(["Show".to_owned()].into()).generate(&api).source;
+        let lines = source.split("mod impls").next().unwrap_or_default().lines();
+        let fields = lines.filter_map(|line| line.strip_prefix("    pub ")?.strip_suffix(','));
+        let mut fields: Vec<String> = fields.map(str::to_owned).collect();
+        fields.sort_unstable();
+        fields
+    }
+
+    /// Variants are told apart by the properties that both have, and by everything in these properties.
+    #[test]
+    fn what_tells_variants_apart_is_there() {
+        let to = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        let record = |properties: &[(&str, Value)], required: &[&str]| {
+            let properties: serde_json::Map<String, Value> =
+                properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+            json!({ "type": "object", "properties": properties, "required": required })
+        };
+        let list = json!({ "type": "array", "items": to("Point") });
+        let any = |names: &[&str]| json!({ "oneOf": names.iter().map(|name| to(name)).collect::<Vec<_>>() });
+        let definitions = [
+            ("Axis", json!({ "type": "string", "enum": ["x", "y"] })),
+            ("Left", record(&[("left", to("Point"))], &["left"])),
+            ("Point", record(&[("axis", to("Axis"))], &[])),
+            ("Reading", any(&["Single", "Series"])),
+            ("Right", record(&[("right", to("Point"))], &["right"])),
+            ("Series", record(&[("points", list.clone())], &["points"])),
+            ("Side", any(&["Left", "Right"])),
+            ("Single", record(&[("points", to("Point")), ("note", to("Axis"))], &["points"])),
+            ("Text", json!({ "oneOf": [{ "type": "string" }, to("Single")] })),
+            ("Turns", json!({ "oneOf": [to("Left"), { "type": "object", "additionalProperties": list }] })),
+        ];
+        let definitions = definitions.map(|(name, schema)| Definition::from_value(name.to_owned(), schema));
+        let definitions = Definitions::new(definitions.to_vec());
+        for (output, expected) in [
+            (
+                to("Reading"),
+                &["points: Point", "points: Vec<Point>", "axis: Option<Axis>", "note: Option<ops::Value>"][..],
+            ),
+            // Required names, or the kind of the value, tell these variants apart.
+            (to("Side"), &["left: ops::Value", "right: ops::Value"]),
+            (to("Text"), &["points: ops::Value", "note: Option<ops::Value>"]),
+            // A map may have a property of any name, so also `left`.
+            (to("Turns"), &["left: Point", "axis: Option<Axis>"]),
+            // `Reading` is a union only in the operation that is left out.
+            (to("Single"), &["points: ops::Value", "note: Option<ops::Value>"]),
+        ] {
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!(fields(&definitions, &output, &to("Reading")), expected, "{output}");
+        }
+    }
+
+    /// A default that has the property of a variant adds only the types in the default.
+    #[test]
+    fn a_default_leaves_out_nothing_that_tells_variants_apart() {
+        let to = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        let record = |name: &str, schema: Value| json!({ "type": "object", "properties": { name: schema } });
+        let base = json!({ "$ref": "#/$defs/Single", "default": { "points": {} } });
+        let definitions = [
+            ("Config", record("base", base)),
+            ("Pair", record("left", json!({ "type": "integer" }))),
+            ("Point", record("x", to("Pair"))),
+            ("Reading", json!({ "oneOf": [to("Single"), to("Series")] })),
+            ("Series", record("points", to("Wide"))),
+            ("Single", record("points", to("Point"))),
+            ("Wide", record("x", json!({ "type": "array", "items": to("Pair") }))),
+        ];
+        let definitions = definitions.map(|(name, schema)| Definition::from_value(name.to_owned(), schema));
+        let found = fields(&Definitions::new(definitions.to_vec()), &to("Reading"), &to("Config"));
+        let points = ["points: Option<Point>", "points: Option<Wide>"];
+        assert_eq!(found, ["left: Option<i64>", points[0], points[1], "x: Option<Pair>", "x: Option<Vec<Pair>>"]);
+    }
+
+    #[test]
+    fn of_many_variants_only_what_tells_them_apart_is_there() {
+        let mut definitions = vec![Definition::new("Tag", r#"{"type":"object","properties":{"a":{}}}"#)];
+        let names: Vec<String> = (0..120).map(|number| format!("Variant{number}")).collect();
+        for name in &names {
+            let own = (0..50).map(|at| (format!("{name}_{at}"), json!({ "$ref": "#/$defs/Tag" })));
+            let shared = (0..50).map(|at| (format!("shared_{at}"), json!({ "type": "string" })));
+            let properties: serde_json::Map<String, Value> = own.chain(shared).collect();
+            let schema = json!({ "type": "object", "properties": properties });
+            definitions.push(Definition::from_value(name.clone(), schema));
+        }
+        let unions = names.iter().take(12).map(|left_out| {
+            let others = names.iter().filter(|name| *name != left_out);
+            json!({ "oneOf": others.map(|name| json!({ "$ref": format!("#/$defs/{name}") })).collect::<Vec<_>>() })
+        });
+        let output =
+            json!({ "type": "array", "prefixItems": unions.collect::<Vec<_>>(), "minItems": 12, "items": false });
+        let definitions = Definitions::new(definitions);
+        let show = OperationSpec::query("zoo.show").with_output(Schema::from(output.clone()));
+        let whole = Generator::new().generate(&Api::new(definitions.clone(), vec![show]));
+        let found = fields(&definitions, &output, &json!(true));
+        assert!(whole.source.contains("Option<Tag>"), "{}", whole.source);
+        // All that the variants share is text, so no other field needs its type.
+        let count = |type_: &str| found.iter().filter(|field| field.ends_with(type_)).count();
+        assert_eq!((count(": Option<ops::Value>"), count(": Option<String>")), (6_000, 6_000));
+    }
+
+    /// Without its variants, a tagged union would declare fewer properties of an object, and accept any object.
+    #[test]
+    fn a_tagged_union_beside_what_is_like_it_has_its_variants() {
+        let kind = |kind: Value| json!({ "type": "object", "required": ["kind"], "properties": { "kind": kind } });
+        let to = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        let pet = json!({ "oneOf": [to("Cat"), to("Dog")], "discriminator": { "propertyName": "kind" } });
+        let definitions = [
+            ("Cat", kind(json!({ "const": "Cat" }))),
+            ("Dog", kind(json!({ "const": "Dog" }))),
+            ("Pet", pet),
+            ("Rock", kind(json!({ "type": "string" }))),
+            ("Text", json!({ "oneOf": [to("Pet"), { "type": "string" }] })),
+            ("Thing", json!({ "oneOf": [to("Pet"), to("Rock")] })),
+        ];
+        let definitions = definitions.map(|(name, schema)| Definition::from_value(name.to_owned(), schema));
+        for (output, has_variants) in [("Thing", true), ("Text", false)] {
+            let show = OperationSpec::query("zoo.show").with_output(Schema::from(to(output)));
+            let api = Api::new(Definitions::new(definitions.to_vec()), vec![show]);
+            let source = Generator::new().with_only(["Show".to_owned()].into()).generate(&api).source;
+            for variant in ["    Cat(Cat),", "    Dog(Dog),"] {
+                assert_eq!(source.contains(variant), has_variants, "{output}: {variant}: {source}");
+            }
         }
     }
 

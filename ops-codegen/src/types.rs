@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use ops_runtime::spec::pointer;
@@ -18,8 +18,15 @@ pub(crate) type ItemId = usize;
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     pub(crate) items: Vec<Item>,
+    /// The places of enums that a union describes beside plain strings: any other string is a valid value, too.
+    pub(crate) open: HashSet<String>,
+    /// The places of enum definitions that some union has beside plain strings. Their defaults may be other strings. But decoding
+    /// counts other strings as unknown constants, because the same type may also stand alone.
+    pub(crate) beside_text: HashSet<String>,
     /// The positions of the values of long enums, by their items; made on first lookup.
     index: RefCell<HashMap<ItemId, HashMap<Value, usize>>>,
+    /// Which items are unions with a variant that is any JSON; found on first lookup.
+    anything: RefCell<HashMap<ItemId, bool>>,
     /// Items whose shapes are too many to be looked through, by how deep they lie: with so much room or less.
     pub(crate) endless: RefCell<HashMap<(ItemId, usize), usize>>,
 }
@@ -273,6 +280,8 @@ pub(crate) enum Literal {
     Map(Vec<(String, Literal)>),
     Some(Box<Literal>),
     Variant(ItemId, usize),
+    /// A string that is no constant of its enum.
+    Other(ItemId, String),
     /// A record, with the properties that are set by their positions, and others by their names.
     Record {
         id: ItemId,
@@ -281,7 +290,7 @@ pub(crate) enum Literal {
     },
     /// A variant of a union.
     Union(ItemId, usize, Box<Literal>),
-    /// A string that is no constant of its enum, or a scalar as any JSON.
+    /// Any JSON.
     Json(Value),
 }
 
@@ -348,6 +357,7 @@ impl Types {
     /// Forgets lookups by the numbers of items, which have changed.
     pub(crate) fn renumbered(&mut self) {
         self.index.take();
+        self.anything.take();
     }
 
     /// The type at the end of a chain of aliases.
@@ -391,9 +401,21 @@ impl Types {
         })
     }
 
-    /// True if `null` is a value of the type.
+    /// True if `null` is a value of the type: also of a union with a variant that is any JSON.
     pub(crate) fn takes_null(&self, type_: &Type) -> bool {
-        matches!(self.resolve(type_), Type::Option(_) | Type::Value | Type::Unit)
+        match self.resolve(type_) {
+            Type::Option(_) | Type::Value | Type::Unit => true,
+            Type::Named(id) | Type::Boxed(id) => {
+                *self.anything.borrow_mut().entry(*id).or_insert_with(|| self.has_anything(*id))
+            }
+            _ => false,
+        }
+    }
+
+    /// True if a union has a variant that is any JSON.
+    fn has_anything(&self, id: ItemId) -> bool {
+        let is_any = |variant: &Variant| matches!(self.resolve(&variant.type_), Type::Value);
+        matches!(self.get(id).map(|item| &item.shape), Some(Shape::Union(variants)) if variants.iter().any(is_any))
     }
 }
 

@@ -22,6 +22,7 @@ mod golden {
         };
     }
     topics! {
+        alike "alike.rs"
         all_of "all_of.rs"
         chat "chat.rs"
         collisions "collisions.rs"
@@ -362,6 +363,42 @@ fn unions_find_their_variants() {
     assert!(matches!(round_trip(json!({ "bark": "x" })), ByShape::Dog(_)));
     assert!(matches!(round_trip(json!({ "kind": "issue" })), Nested::ByConst(ByConst::Issue(_))));
     assert!(matches!(round_trip(json!({ "id": 1, "b": "x" })), Shared::WithB(_)));
+}
+
+#[test]
+fn what_is_in_shared_properties_tells_variants_apart() {
+    use golden::alike::{Bank, Ended, EndedState, Job, Last, LastKind, LevelHigh, LevelHighMeta, LevelHighMetaV};
+    use golden::alike::{BankType, Level, Payment, Setting, SettingFixed, SettingFixedModel, SettingFree};
+    use golden::alike::{SettingFreeModel, Started, StartedState, Step};
+    let job = |state: &str| round_trip::<Job>(json!({ "state": state, "id": 1 }));
+    assert_eq!(job("queued"), Job::Started(Started { state: StartedState::Queued, id: 1 }));
+    assert_eq!(job("failed"), Job::Ended(Ended { state: EndedState::Failed, id: 1 }));
+    assert_eq!(job("lost"), Job::Started(Started { state: StartedState::Other("lost".to_owned()), id: 1 }));
+    let bank = Bank { type_: Some(BankType::Bank), id: "1".to_owned(), iban: None };
+    assert_eq!(round_trip::<Payment>(json!({ "type": "bank", "id": "1" })), Payment::Bank(bank));
+    let high = LevelHigh { meta: LevelHighMeta { v: LevelHighMetaV::N3 } };
+    assert_eq!(round_trip::<Level>(json!({ "meta": { "v": 3 } })), Level::High(high));
+    let fixed = SettingFixed { model: SettingFixedModel::B };
+    assert_eq!(round_trip::<Setting>(json!({ "model": "b" })), Setting::Fixed(fixed));
+    let free = SettingFree { model: SettingFreeModel::Other("new".to_owned()) };
+    assert_eq!(round_trip::<Setting>(json!({ "model": "new" })), Setting::Free(free));
+    // A constant that no variant knows counts for each, so that the others decide.
+    let Step::First(first) = round_trip(json!({ "kind": "any", "of": [{ "kind": "none" }, { "kind": "new" }] })) else {
+        panic!("another step")
+    };
+    let last = Step::Last(Last { kind: Some(LastKind::None_), of: None });
+    assert!(matches!(first.of.as_deref(), Some([one, Step::First(_)]) if *one == last), "{first:?}");
+}
+
+#[test]
+fn what_keeps_all_comes_before_what_declares_as_much() {
+    use golden::alike::{Notes, Problem, Stock};
+    let counts = Stock::Counts([("apples".to_owned(), 7), ("pears".to_owned(), 3)].into());
+    assert_eq!(round_trip::<Stock>(json!({ "apples": 7, "pears": 3 })), counts);
+    let problem = Stock::Problem(Problem { message: Some("no".to_owned()) });
+    assert_eq!(round_trip::<Stock>(json!({ "message": "no" })), problem);
+    let notes = Notes { message: Some("no".to_owned()), extra: [("read".to_owned(), true)].into() };
+    assert_eq!(round_trip::<Stock>(json!({ "message": "no", "read": true })), Stock::Notes(notes));
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Schemas and the types that they become.
 #![allow(clippy::unwrap_used)]
 
+#[path = "lowering/defaults.rs"]
+mod defaults;
+#[path = "lowering/nulls.rs"]
+mod nulls;
 #[path = "lowering/unions.rs"]
 mod unions;
 
@@ -36,6 +40,17 @@ fn half_a_rule_for_a_resource_is_kept() {
     }
 }
 
+/// Generated code keeps what the document says about the changes of a stream.
+#[test]
+fn what_a_stream_changes_is_kept() {
+    let read = OperationSpec::subscription("test.read").with_changes(false);
+    let source = Generator::new().generate(&Api::new(Definitions::EMPTY, vec![read])).source;
+    assert!(source.contains(".with_changes(false)"), "{source}");
+    let unsaid = OperationSpec::subscription("test.unsaid");
+    let source = Generator::new().generate(&Api::new(Definitions::EMPTY, vec![unsaid])).source;
+    assert!(!source.contains("with_changes"), "{source}");
+}
+
 #[test]
 fn schemas_become_types() {
     let pet = json!({ "$ref": "#/$defs/Pet" });
@@ -68,6 +83,11 @@ fn schemas_become_types() {
         (json!({ "prefixItems": [{ "type": "string" }], "minItems": 0 }), "Vec<ops::Value>"),
         (json!({ "type": "object" }), "::std::collections::BTreeMap<String, ops::Value>"),
         (json!({ "additionalProperties": { "type": "integer" } }), "::std::collections::BTreeMap<String, i64>"),
+        (json!({ "patternProperties": { "^x": { "type": "integer" } } }), "::std::collections::BTreeMap<String, i64>"),
+        (
+            json!({ "patternProperties": { "^x": { "type": "integer" } }, "required": ["id"] }),
+            "::std::collections::BTreeMap<String, ops::Value>",
+        ),
         (json!({ "type": "object", "additionalProperties": false }), "OpOutput"),
         (json!({ "properties": { "a": {} } }), "OpOutput"),
         (json!({ "enum": ["a", "b"] }), "OpOutput"),
@@ -233,8 +253,9 @@ fn undeclared_properties_have_the_type_that_holds_for_all() {
     };
     for (schema, expected) in [
         (json!({ "unevaluatedProperties": integer() }), "i64"),
-        (json!({ "patternProperties": { "^x": integer() } }), "i64"),
+        (json!({ "patternProperties": { "^x": integer() } }), "ops::Value"),
         (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": false }), "i64"),
+        (json!({ "patternProperties": { "^x": integer() }, "unevaluatedProperties": false }), "i64"),
         (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": integer() }), "i64"),
         (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": text() }), "ops::Value"),
         (json!({ "patternProperties": { "^x": integer() }, "additionalProperties": true }), "ops::Value"),
@@ -246,16 +267,23 @@ fn undeclared_properties_have_the_type_that_holds_for_all() {
     }
 }
 
-/// A response need not have what only requests have, so nothing follows from its absence.
+/// An alias of a tuple refers to the tuple, so its warning is that of the tuple.
 #[test]
-fn the_default_of_what_only_requests_have_is_told() {
-    let user = json!({ "type": "object", "properties": {
-        "retries": { "type": "integer", "default": 3 },
-        "password": { "type": "string", "writeOnly": true, "default": "changeme" },
-        "pin": { "$ref": "#/$defs/Pin" },
-    } });
-    let definitions = vec![("Pin", json!({ "type": "integer", "writeOnly": true, "default": 0 }))];
-    assert_eq!(fields(definitions, user), ["retries: i64", "password: Option<String>", "pin: Option<Pin>"]);
+fn a_tuple_that_holds_itself_by_a_name_is_said() {
+    let next = json!({ "anyOf": [{ "$ref": "#/$defs/Name" }, { "type": "null" }] });
+    let definitions = vec![
+        ("Loop", json!({ "$ref": "#/$defs/Loop" })),
+        ("Name", json!({ "$ref": "#/$defs/Pair" })),
+        ("Pair", json!({ "prefixItems": [{}, next] })),
+    ];
+    let output = json!({ "prefixItems": [{ "$ref": "#/$defs/Loop" }, { "$ref": "#/$defs/Name" }] });
+    let diagnostics = generate(definitions, output).diagnostics;
+    let told: Vec<(&str, &str)> = diagnostics.iter().map(|told| (&*told.pointer, &*told.message)).collect();
+    let held = "the definition is part of itself, in a tuple or beside `null`";
+    assert_eq!(
+        told,
+        [("/$defs/Loop", "the definition refers to nothing but itself"), ("/$defs/Name", held), ("/$defs/Pair", held)]
+    );
 }
 
 #[test]
@@ -265,8 +293,15 @@ fn what_cannot_be_typed_is_said() {
         (json!({ "$ref": "#/$defs/None" }), "`#/$defs/None` refers to no definition"),
         (json!({ "type": "fish" }), "`fish` is no type of JSON Schema"),
         (json!({ "enum": [[1]] }), "`enum` holds values that are not scalars"),
+        (json!({ "enum": [1, u64::MAX] }), "`enum` holds an integer that is too large for `i64`"),
+        (json!({ "enum": [[1], u64::MAX] }), "`enum` holds values that are not scalars"),
+        (json!({ "$ref": "#/$defs/Loop" }), "the definition refers to nothing but itself"),
+        (json!({ "$ref": "#/$defs/Pair" }), "the definition is part of itself, in a tuple or beside `null`"),
     ] {
-        let diagnostics = generate(Vec::new(), schema).diagnostics;
+        let next = json!({ "anyOf": [{ "$ref": "#/$defs/Pair" }, { "type": "null" }] });
+        let definitions =
+            vec![("Loop", json!({ "$ref": "#/$defs/Loop" })), ("Pair", json!({ "prefixItems": [{}, next] }))];
+        let diagnostics = generate(definitions, schema).diagnostics;
         assert!(diagnostics.iter().any(|diagnostic| diagnostic.message == message), "{message}: {diagnostics:?}");
     }
 }

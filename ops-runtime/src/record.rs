@@ -145,7 +145,8 @@
 //! - **A default variant of a tagged union**, as `else Variant` before the last arm, is what an object is read as that has
 //!   no tag, or one that no arm has, if the variant declares the tag. It is written as it is.
 //! - **The arms of an untagged union** are in the order in which variants that fit alike are tried. `Integer` is a number
-//!   written without fraction, `Number` any; `A | B => V` takes both; `Any` takes all, as a variant `Other(Value)` would.
+//!   written without fraction, `Number` any; `A | B => V` takes both; `Any` takes all, as a variant `Other(Value)` would. `Open` is
+//!   an object whose undeclared properties are kept.
 //! - **A union must not hold itself** but inside a record, a list or a map: Rust would compile it for ever. Such a schema
 //!   has no finite values anyhow.
 //! - **The names of the last variants** are free: `_ => Unknown`, if the document has an `Other` of its own.
@@ -153,6 +154,7 @@
 mod begun;
 mod buffer;
 mod decode;
+mod doubts;
 mod finite;
 #[doc(hidden)]
 pub mod glue;
@@ -176,14 +178,16 @@ use serde_core::ser::SerializeMap;
 
 pub use decode::{DecodeError, from_slice, from_str, from_value, parse, to_value};
 #[cfg(feature = "registry")]
+pub(crate) use decode::{Destination, decoded, slice_into, str_into, value_into};
+#[cfg(feature = "registry")]
+pub(crate) use doubts::{Doubts, strictly};
+#[cfg(feature = "registry")]
 pub(crate) use finite::{Finite, place};
 pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, Tags, put, put_some};
 pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};
 pub use table::{Fields, Opaque, Values as TableValues};
 pub use tagged::Tagged;
-#[cfg(feature = "registry")]
-pub(crate) use try_variants::strictly;
 pub use untagged::{Kind, Shape, Untagged};
 #[cfg(all(test, feature = "http"))]
 pub(crate) use variant::take as take_variant;

@@ -1,6 +1,8 @@
 //! The generic serde of generated types, through types as a generator prints them.
 #![allow(unreachable_pub, dead_code)]
 
+#[path = "record/alike.rs"]
+mod alike;
 #[path = "record/foreign.rs"]
 mod foreign;
 #[path = "record/hostile.rs"]

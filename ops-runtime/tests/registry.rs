@@ -48,6 +48,8 @@ mod callers;
 mod checks;
 #[path = "registry/deadlines.rs"]
 mod deadlines;
+#[path = "registry/doubts.rs"]
+mod doubts;
 #[path = "registry/functions.rs"]
 mod functions;
 #[path = "registry/listing.rs"]

@@ -141,6 +141,8 @@ impl<'t> Reader<'t> {
         }
     }
 
+    // This function and the next are not inlined into their only caller: one large function would take longer to compile.
+    #[inline(never)]
     fn document(&mut self, entry: &Entry<'_, 't>, general: &General, config: &Config) -> Option<Document> {
         let mut document = Document { name: entry.key.to_owned(), ..Document::default() };
         if let Err(Error::Settings(message)) = crate::directory::check_namespace(entry.key) {
@@ -185,6 +187,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The generator with a setting of its own.
+    #[inline(never)]
     fn generator_setting(&mut self, entry: &Entry<'_, 't>, mut generator: Generator) -> Generator {
         match entry.key {
             "explicit_null" => self.strings(entry).into_iter().fold(generator, Generator::with_explicit_null),

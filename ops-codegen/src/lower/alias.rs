@@ -1,5 +1,7 @@
 //! Aliases of types: none may lead to itself, and chains of them are short.
 
+use std::collections::HashSet;
+
 use ops_runtime::spec::Diagnostic;
 
 use super::recursion::{groups, on_cycle};
@@ -28,16 +30,32 @@ pub(super) fn break_aliases(types: &mut Types, diagnostics: &mut Vec<Diagnostic>
             return;
         }
         let open = cyclic.iter().any(|id| types.get(*id).is_some_and(|item| is_open(&item.shape)));
+        // If a group has an item that is more than a name, such as a tuple, its names refer to that item.
+        let has_more = |id: &&usize| types.get(**id).is_none_or(|item| !is_name(&item.shape));
+        let more: HashSet<Option<&usize>> = cyclic.iter().filter(has_more).map(|id| groups.get(*id)).collect();
         for id in cyclic {
             let Some(item) = types.items.get_mut(id) else { continue };
             if !open {
-                let message = "the definition refers to nothing but itself";
+                let message = if more.contains(&groups.get(id)) {
+                    "the definition is part of itself, in a tuple or beside `null`"
+                } else {
+                    "the definition refers to nothing but itself"
+                };
                 diagnostics.push(Diagnostic::warning(&item.pointer, message).with_help("typed as any JSON"));
                 item.shape = Shape::Alias(Type::Value);
             } else if let Shape::Alias(type_ @ (Type::Map(_) | Type::List(_))) = &mut item.shape {
                 item.shape = Shape::Newtype(std::mem::replace(type_, Type::Value));
             }
         }
+    }
+}
+
+/// True if an alias is only another name of a type.
+fn is_name(shape: &Shape) -> bool {
+    match shape {
+        Shape::Alias(Type::Option(inner)) => matches!(**inner, Type::Named(_)),
+        Shape::Alias(type_) => matches!(type_, Type::Named(_)),
+        _ => false,
     }
 }
 

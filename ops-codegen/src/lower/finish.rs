@@ -8,19 +8,22 @@ use serde_json::Value;
 use super::alias::{break_aliases, shorten_aliases};
 use super::default::{drop_misfits, fit_defaults};
 use super::depth::limit;
-use super::direction::fit_directions;
+use super::direction::{fit_directions, without_null};
+use super::null::lift_nulls;
 use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
 use super::roots::Roots;
 use super::share::{name_unions, share};
 use crate::names::upper_camel;
-use crate::types::{Default, Field, Shape, TaggedVariant, Type, Types, Variant};
+use crate::types::{Default, Field, Item, Shape, TaggedVariant, Type, Types, Variant};
 
 /// Brings the types to the form that is rendered.
 pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec<Diagnostic>) {
     settle(types);
     break_aliases(types, diagnostics);
     shorten_aliases(types);
+    follow_names(types);
+    lift_nulls(types, roots);
     break_unions(types, diagnostics);
     untag(types);
     fit_directions(types, roots);
@@ -36,6 +39,18 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     fit_defaults(types);
     let sent = reached(types, roots.operations.iter().map(|root| &root.input));
     types.items.iter_mut().zip(sent).for_each(|(item, sent)| item.sent = sent);
+}
+
+/// Marks an enum as standing beside plain strings if an alias of it is marked.
+fn follow_names(types: &mut Types) {
+    let is_beside = |item: &&Item| types.beside_text.contains(&item.pointer);
+    let named = types.items.iter().filter(is_beside).filter_map(|item| {
+        let Shape::Alias(type_) = &item.shape else { return None };
+        let Type::Named(id) = without_null(types, type_.clone()) else { return None };
+        Some(types.get(id)?.pointer.clone())
+    });
+    let named: Vec<String> = named.collect();
+    types.beside_text.extend(named);
 }
 
 /// Reading a union that is a variant of itself would never end.
@@ -97,7 +112,7 @@ fn untag(types: &mut Types) {
             }
             _ => false,
         };
-        let wrong = |item: &crate::types::Item| match &item.shape {
+        let wrong = |item: &Item| match &item.shape {
             Shape::Tagged(tagged) => !tagged.variants.iter().all(|v| record(&v.variant.type_)),
             _ => false,
         };

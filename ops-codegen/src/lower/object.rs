@@ -19,9 +19,8 @@ const MOST_PARTS: usize = 32;
 impl Lowering<'_> {
     /// Lowers an object: a record if it has properties, else a map.
     pub(crate) fn object(&mut self, view: &Object, site: &Site) -> Lowered {
-        let declares =
-            view.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
-        if declares || view.get("additionalProperties") == Some(&Value::Bool(false)) && !has_patterns(view) {
+        let (declares, has_patterns) = (has_members(view, "properties"), has_members(view, "patternProperties"));
+        if declares || view.get("additionalProperties") == Some(&Value::Bool(false)) && !has_patterns {
             return Lowered::Shape(self.record(view, site));
         }
         let values = self.extra(view, site).unwrap_or(Type::Value);
@@ -132,6 +131,9 @@ impl Lowering<'_> {
         let additional = match additional.iter().find_map(|key| Some((*key, view.get(*key)?))) {
             Some((_, Value::Bool(true))) => Some(Type::Value),
             Some((key, schema @ Value::Object(_))) => Some(self.lower(schema, &site.inside("value", &[key]))),
+            // Properties whose names do not match the pattern may have any value. But a schema with nothing but a pattern is meant
+            // as a map of that pattern's values.
+            None if pattern.is_some() && names_members(view) => Some(Type::Value),
             _ => None,
         };
         match (pattern, additional) {
@@ -192,6 +194,12 @@ fn said(view: &Object) -> Vec<(&'static str, Value)> {
     all.filter(|(_, value)| super::size_of(value) <= 16).collect()
 }
 
-fn has_patterns(view: &Object) -> bool {
-    view.get("patternProperties").and_then(Value::as_object).is_some_and(|patterns| !patterns.is_empty())
+/// True if the schema names properties, as declared or required.
+fn names_members(view: &Object) -> bool {
+    let required = view.get("required").and_then(Value::as_array);
+    has_members(view, "properties") || required.is_some_and(|names| !names.is_empty())
+}
+
+fn has_members(view: &Object, key: &str) -> bool {
+    view.get(key).and_then(Value::as_object).is_some_and(|members| !members.is_empty())
 }

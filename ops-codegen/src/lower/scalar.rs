@@ -113,7 +113,12 @@ impl Lowering<'_> {
         if kept.iter().all(|constant| literal(&constant.value)) {
             return Lowered::Shape(Shape::Values(kept));
         }
-        self.any(site, "`enum` holds values that are not scalars")
+        let is_integer = |value: &Value| literal(value) || value.is_u64();
+        let message = match kept.iter().all(|constant| is_integer(&constant.value)) {
+            true => "`enum` holds an integer that is too large for `i64`",
+            false => "`enum` holds values that are not scalars",
+        };
+        self.any(site, message)
     }
 }
 

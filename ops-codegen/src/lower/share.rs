@@ -30,7 +30,7 @@ pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
             if own.get(id) != Some(&false) {
                 continue;
             }
-            match known.entry(key(item)) {
+            match known.entry(key(types, item)) {
                 Entry::Vacant(entry) => {
                     entry.insert(id);
                 }
@@ -78,10 +78,10 @@ fn place(item: &Item) -> Option<&str> {
 }
 
 /// Two items with the same key are alike.
-fn key(item: &Item) -> String {
+fn key(types: &Types, item: &Item) -> String {
     // A union of a few types is named after them, at any place.
     let place = if matches!(item.shape, Shape::Union(_)) { "" } else { place(item).unwrap_or_default() };
-    format!("{place} {:?}", item.shape)
+    format!("{place} {} {:?}", types.open.contains(&item.pointer), item.shape)
 }
 
 /// Names a union of a few types after them, as in `StringOrFile`, the same at any place.

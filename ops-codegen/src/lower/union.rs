@@ -1,5 +1,6 @@
 //! Unions: how their variants are distinguished, and which variants there are.
 
+mod constants;
 mod spliced;
 
 use std::collections::{HashMap, HashSet};
@@ -8,13 +9,14 @@ use std::rc::Rc;
 use ops_runtime::spec::pointer;
 use serde_json::Value;
 
+use self::constants::{Constants, constants};
 use self::spliced::Spliced;
-use super::scalar::{string, wish};
+use super::scalar::wish;
 use super::view::{is_annotation, is_constraint, is_empty, is_null, types_of};
 use super::{Lowered, Lowering, Object, Site, nullable_if, size_of, text};
 use crate::kinds::NESTED;
 use crate::names::upper_camel;
-use crate::types::{Constant, Format, Shape, Tagged, TaggedVariant, Type, Variant};
+use crate::types::{Shape, Tagged, TaggedVariant, Type, Variant};
 
 /// The keyword for properties that are not declared.
 const OTHERS: &str = "additionalProperties";
@@ -39,28 +41,43 @@ impl Lowering<'_> {
             spliced.add(schema, origin, NESTED);
         }
         let mut schemas = spliced.schemas;
-        let (_, mut nullable) = types_of(view);
-        schemas.retain(|(schema, _)| {
-            let null = is_null(schema);
+        let (kinds, mut nullable) = types_of(view);
+        let mut has_others = |schema: Option<&Object>| {
+            let null = schema.is_some_and(is_null);
             nullable |= null;
             !null
-        });
+        };
+        schemas.retain(|(schema, _)| has_others(schema.as_object()));
         let mut base = view.clone();
         base.shift_remove(key);
         base.retain(|key, _| !is_annotation(key) && key != "discriminator");
+        // `null` in `type` makes the union nullable, and is not passed on to the members.
+        if let (Some(own), [kind]) = (base.get_mut("type"), kinds.as_slice()) {
+            *own = kind.as_str().into();
+        }
         if schemas.iter().all(|(schema, _)| is_constraint(schema)) && !(schemas.is_empty() && base.is_empty()) {
             return None;
         }
         let members = schemas.into_iter().enumerate();
-        let members: Vec<Member> =
+        let mut members: Vec<Member> =
             members.map(|(i, (schema, origins))| self.member(schema, i, origins, &base)).collect();
+        // A member may be a reference to a schema that is only `null`.
+        members.retain(|member| has_others(member.view.as_deref()));
         let members = self.with_base(base, members);
         let lowered = match members.as_slice() {
             [] => return Some(Lowered::Type(if nullable { Type::Unit } else { Type::Value })),
             [single] => self.shape(&single.schema, &site.again()),
             _ => match self.constants_of(&members) {
-                Some(Constants::Named(reference)) => Lowered::Type(self.reference(&reference, site)),
+                Some(Constants::Named(reference)) => {
+                    let place = self.source.name(&reference).map(|name| Site::of(name).pointer);
+                    self.types.beside_text.extend(place);
+                    Lowered::Type(self.reference(&reference, site))
+                }
                 Some(Constants::Text) => Lowered::Type(Type::String),
+                Some(Constants::Open(constants)) => {
+                    self.types.open.insert(site.pointer.clone());
+                    self.enumeration(constants, site)
+                }
                 Some(Constants::All(constants)) => self.enumeration(constants, site),
                 None => self.variants(view, key, &members, site),
             },
@@ -134,9 +151,16 @@ impl Lowering<'_> {
 
     fn variants(&mut self, view: &Object, key: &str, members: &[Member], site: &Site) -> Lowered {
         let discriminator = view.get("discriminator").and_then(Value::as_object);
-        let tags = discriminator
-            .and_then(|discriminator| self.declared_tags(discriminator, members))
-            .or_else(|| self.constant_tags(members));
+        // The variant of a success stays nullable, and `null` has no tag, so such a union is not read by tags.
+        let keeps_null =
+            |member: &Member| site.by_status && member.view.as_deref().is_some_and(|view| types_of(view).1);
+        let tags = if members.iter().any(keeps_null) {
+            None
+        } else {
+            discriminator
+                .and_then(|discriminator| self.declared_tags(discriminator, members))
+                .or_else(|| self.constant_tags(members))
+        };
         let default = discriminator.and_then(|discriminator| discriminator.get("defaultMapping")?.as_str());
         let mut variants: Vec<TaggedVariant> = Vec::new();
         let mut known: HashMap<Type, usize> = HashMap::new();
@@ -151,14 +175,22 @@ impl Lowering<'_> {
             let is_default = default.is_some() && member.reference.as_deref() == default;
             let origins = member.origins.iter().filter(|_| site.by_status);
             let successes = origins.filter_map(|origin| u16::try_from(*origin).ok());
-            match known.get(&type_).and_then(|at| variants.get_mut(*at)) {
+            // The type without `null`: `null` becomes a value of the union itself.
+            let bare = match &type_ {
+                Type::Option(inner) if !site.by_status => (**inner).clone(),
+                other => other.clone(),
+            };
+            match known.get(&bare).and_then(|at| variants.get_mut(*at)) {
                 Some(same) => {
+                    if bare != type_ {
+                        same.variant.type_ = type_;
+                    }
                     same.tags.extend(tags);
                     same.is_default |= is_default;
                     same.variant.successes.extend(successes);
                 }
                 None => {
-                    known.insert(type_.clone(), variants.len());
+                    known.insert(bare, variants.len());
                     let docs = text(member.schema.as_object());
                     let variant = Variant { ident, docs, type_, successes: successes.collect() };
                     variants.push(TaggedVariant { tags, is_default, variant });
@@ -260,7 +292,8 @@ impl Lowering<'_> {
             return None;
         }
         let members = ["oneOf", "anyOf"].iter().find_map(|key| view.get(*key).and_then(Value::as_array))?;
-        self.view_of_schema(members.iter().find(|member| !is_null(member) && !is_constraint(member))?)
+        let is_meant = |member: &&Value| !member.as_object().is_some_and(is_null) && !is_constraint(member);
+        self.view_of_schema(members.iter().find(is_meant)?)
     }
 
     /// The only values of an object's property, if they are few scalars.
@@ -331,68 +364,14 @@ fn spelled(keys: &[Value], constants: Vec<Value>) -> Vec<Value> {
     if constants.iter().any(is_spelled) { constants.into_iter().filter(is_spelled).collect() } else { constants }
 }
 
-enum Constants {
-    /// Any text, with one constant.
-    Text,
-    /// A named enum beside plain strings: it keeps every other string unchanged.
-    Named(String),
-    All(Vec<Constant>),
-}
-
-/// The constants of a union whose members are all constants, or all strings with a constant among them.
-fn constants(members: &[Member], formats: &[Format]) -> Option<Constants> {
-    let mut found: Vec<Constant> = Vec::new();
-    let mut enums = Vec::new();
-    let mut open = false;
-    for member in members {
-        let view = member.view.as_deref()?;
-        let values = match (view.get("const"), view.get("enum")) {
-            (Some(value), _) => vec![value.clone()],
-            (None, Some(Value::Array(values))) => values.clone(),
-            // Bytes, and what has a type by its format, are no text.
-            _ if view.get("type").and_then(Value::as_str) == Some("string")
-                && !is_union(view)
-                && string(view, formats) == Type::String =>
-            {
-                open = true;
-                continue;
-            }
-            _ => return None,
-        };
-        if !values.iter().all(|value| value.is_string() || value.is_number() || value.is_boolean()) {
-            return None;
-        }
-        enums.push(member);
-        let single = values.len() == 1;
-        for value in values {
-            // A number is less descriptive than its title; a string describes itself.
-            let title = member.title.as_deref().filter(|_| single && !value.is_string());
-            let docs = text(view_text(member)).filter(|_| single);
-            found.push(Constant { ident: wish(title, &value), value, docs });
-        }
-    }
-    if found.is_empty() || open && !found.iter().all(|constant| constant.value.is_string()) {
-        return None;
-    }
-    match (enums.as_slice(), open) {
-        ([Member { reference: Some(reference), .. }], true) => Some(Constants::Named(reference.clone())),
-        // A single constant among arbitrary texts is not worth an enum.
-        (_, true) if found.len() == 1 => Some(Constants::Text),
-        _ => Some(Constants::All(found)),
-    }
-}
-
-fn view_text(member: &Member) -> Option<&Object> {
-    member.schema.as_object()
-}
-
 fn is_union(view: &Object) -> bool {
     view.contains_key("oneOf") || view.contains_key("anyOf")
 }
 
+/// True if each value is an object or `null`.
 fn is_object(view: &Object) -> bool {
-    let (types, nullable) = types_of(view);
-    !nullable && (matches!(types.as_slice(), [only] if only == "object") || types.is_empty() && is_union(view))
+    let (types, _) = types_of(view);
+    matches!(types.as_slice(), [only] if only == "object") || types.is_empty() && is_union(view)
 }
 
 fn are_apart(tags: &[Vec<Value>]) -> bool {

@@ -46,9 +46,8 @@ pub(crate) fn is_constraint(schema: &Value) -> bool {
 }
 
 /// True if the schema accepts only `null`.
-pub(crate) fn is_null(schema: &Value) -> bool {
-    let Some(object) = schema.as_object() else { return false };
-    match (object.get("type"), object.get("const"), object.get("enum")) {
+pub(crate) fn is_null(schema: &Object) -> bool {
+    match (schema.get("type"), schema.get("const"), schema.get("enum")) {
         (Some(Value::String(kind)), ..) if kind == "null" => true,
         (Some(Value::Array(kinds)), ..) if matches!(kinds.as_slice(), [kind] if kind == "null") => true,
         (_, Some(Value::Null), _) => true,

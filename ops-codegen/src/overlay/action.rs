@@ -119,9 +119,9 @@ fn query(text: &str, place: String, told: &mut Vec<Diagnostic>) -> Option<Query>
 /// Warns about members that have no meaning; those with `x-` are anybody's.
 fn unknown(members: &Map<String, Value>, known: &[&str], place: &str, told: &mut Vec<Diagnostic>) {
     for name in members.keys().filter(|name| !known.contains(&name.as_str()) && !name.starts_with("x-")) {
-        let meant = question(&nearest(name, known.iter().copied(), 1));
+        let hint = question(&nearest(name, known.iter().copied(), 1));
         let mut at = place.to_owned();
         pointer::push(&mut at, name);
-        told.push(Diagnostic::warning(at, format!("`{name}` means nothing here{meant}")));
+        told.push(Diagnostic::warning(at, format!("`{name}` means nothing here{hint}")));
     }
 }

@@ -66,6 +66,7 @@ impl Renderer<'_> {
         self.impls(&lines);
     }
 
+    #[inline(never)]
     fn operation(&mut self, operation: &Operation) {
         let Operation { spec, name, constant, .. } = operation;
         let deprecated = if spec.deprecated { "#[deprecated]\n" } else { "" };
@@ -121,6 +122,9 @@ pub(super) fn expression(spec: &OperationSpec, bare: bool, tables: &mut Tables) 
     };
     let mut chain = format!("ops::OperationSpec::{start}({})", string(&spec.id));
     let mut step = |call: &str, argument: &str| chain.push_str(&format!("\n    .with_{call}({argument})"));
+    if let Some(changes) = spec.changes {
+        step("changes", &changes.to_string());
+    }
     if spec.version != "1.0.0" {
         step("version", &string(&spec.version));
     }
@@ -287,6 +291,9 @@ fn binding(http: &HttpBinding, tables: &mut Tables) -> String {
             if !body.fixed.is_empty() {
                 let fixed = list(body.fixed.iter().map(fixed), &format!("{STEP}    "), 0);
                 chain.push_str(&format!(".with_fixed({fixed})"));
+            }
+            if let Some(variant) = body.variant {
+                chain.push_str(&format!(".with_variant({variant})"));
             }
             chain
         });

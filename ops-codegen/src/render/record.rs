@@ -5,12 +5,14 @@ use super::text::string;
 use super::types::scalar;
 use super::{Renderer, derived, docs};
 use crate::derive::{Derive, Trait};
+use crate::names::rest;
 use crate::types::{Default, Field, Item, Literal, Record, Shape, Type};
 
 /// A tuple of more parts than this is a tuple of tuples; `Slots` is implemented to here.
 const WIDEST: usize = 8;
 
 impl Renderer<'_> {
+    #[inline(never)]
     pub(super) fn record(&mut self, item: &Item, record: &Record) {
         self.push(&self.record_struct(item, record));
         let mut source = self.record_impl(item, record);
@@ -195,6 +197,14 @@ impl Renderer<'_> {
                     _ => None,
                 });
                 format!("super::{}::{}", self.name(*id), ident.map_or("Other", |constant| constant.ident.as_str()))
+            }
+            Literal::Other(id, text) => {
+                let constants = match self.module.types.get(*id).map(|item| &item.shape) {
+                    Some(Shape::Names(constants)) => constants.as_slice(),
+                    _ => &[],
+                };
+                let rest = rest(constants.iter().map(|constant| constant.ident.as_str()));
+                format!("super::{}::{rest}({})", self.name(*id), owned(text))
             }
             Literal::Record { .. } | Literal::Union(..) => self.named_literal(literal),
             Literal::Json(value) => json(value),

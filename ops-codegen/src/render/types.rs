@@ -59,12 +59,13 @@ impl Renderer<'_> {
     pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) {
         let other = self.prelude("String");
         self.constants(item, constants, ", Eq, Hash", other);
-        self.impls(&table(&format!("ops::names!(super::{} {{", item.name), constants));
+        let end = if self.module.types.open.contains(&item.pointer) { "} open = true);" } else { "});" };
+        self.impls(&table(&format!("ops::names!(super::{} {{", item.name), constants, end));
     }
 
     pub(super) fn values(&mut self, item: &Item, constants: &[Constant]) {
         self.constants(item, constants, "", "ops::Value");
-        self.impls(&table(&format!("ops::values!(super::{} {{", item.name), constants));
+        self.impls(&table(&format!("ops::values!(super::{} {{", item.name), constants, "});"));
     }
 
     fn constants(&mut self, item: &Item, constants: &[Constant], derives: &str, other: &str) {
@@ -110,6 +111,7 @@ impl Renderer<'_> {
         !matches!(self.module.types.resolve(type_), Type::Custom(_))
     }
 
+    #[inline(never)]
     pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) {
         let all: Vec<&Variant> = variants.iter().collect();
         self.variants(item, &all, "");
@@ -172,13 +174,13 @@ pub(super) fn allowed(name: &str, variants: &[&str], union: bool, silent: bool) 
     if lints.is_empty() { String::new() } else { format!("#[allow({})]\n", lints.join(", ")) }
 }
 
-fn table(start: &str, constants: &[Constant]) -> String {
+fn table(start: &str, constants: &[Constant], end: &str) -> String {
     let mut lines = format!("{start}\n");
     for constant in constants {
         lines.push_str(&format!("    {} => {},\n", scalar(&constant.value), constant.ident));
     }
     let rest = rest(constants.iter().map(|constant| constant.ident.as_str()));
-    lines.push_str(&format!("    _ => {rest},\n}});"));
+    lines.push_str(&format!("    _ => {rest},\n{end}"));
     lines
 }
 
@@ -193,9 +195,10 @@ pub(super) fn scalar(value: &Value) -> String {
 
 fn shape(kind: &Kind) -> String {
     let list = |names: &[String]| names.iter().map(|name| string(name)).collect::<Vec<_>>().join(", ");
+    let name = if kind.keeps { "Open" } else { kind.name };
     match (kind.needs.is_empty(), kind.knows.is_empty()) {
-        (true, true) => kind.name.to_owned(),
-        (false, true) => format!("{}[{}]", kind.name, list(&kind.needs)),
-        _ => format!("{}[{}; {}]", kind.name, list(&kind.needs), list(&kind.knows)),
+        (true, true) => name.to_owned(),
+        (false, true) => format!("{name}[{}]", list(&kind.needs)),
+        _ => format!("{name}[{}; {}]", list(&kind.needs), list(&kind.knows)),
     }
 }

@@ -102,7 +102,7 @@ pub struct CreateChatCompletionRequest {
     /// Default: `true`.
     pub parallel_tool_calls: Option<ParallelToolCalls>,
     pub tools: Option<Vec<CreateChatCompletionRequestToolsItem>>,
-    pub stop: Option<CreateChatCompletionRequestStop>,
+    pub stop: Option<StringOrStringList>,
     pub metadata: Option<::std::collections::BTreeMap<String, String>>,
 }
 
@@ -160,8 +160,8 @@ pub struct CreateChatCompletionRequestToolsItem {
 
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, clippy::enum_variant_names, clippy::large_enum_variant)]
-pub enum CreateChatCompletionRequestStop {
-    String(Option<String>),
+pub enum StringOrStringList {
+    String(String),
     List(Vec<String>),
 }
 
@@ -257,8 +257,8 @@ mod impls {
             ),
             (
                 Optional<i64>, Optional<super::ParallelToolCalls>,
-                Optional<Vec<super::CreateChatCompletionRequestToolsItem>>,
-                Optional<super::CreateChatCompletionRequestStop>, Optional<::std::collections::BTreeMap<String, String>>,
+                Optional<Vec<super::CreateChatCompletionRequestToolsItem>>, Optional<super::StringOrStringList>,
+                Optional<::std::collections::BTreeMap<String, String>>,
             ),
         );
         fn make((
@@ -310,7 +310,7 @@ mod impls {
         "small" => Small,
         "large" => Large,
         _ => Other,
-    });
+    } open = true);
 
     ops::tagged!(super::Message["role"] {
         "user" => User,
@@ -387,12 +387,24 @@ mod impls {
         }
     }
 
-    ops::untagged!(super::CreateChatCompletionRequestStop {
-        String | Null => String,
+    ops::untagged!(super::StringOrStringList {
+        String => String,
         Array => List,
     });
 
-    impl From<Vec<String>> for super::CreateChatCompletionRequestStop {
+    impl From<&str> for super::StringOrStringList {
+        fn from(value: &str) -> Self {
+            Self::String(value.to_owned())
+        }
+    }
+
+    impl From<String> for super::StringOrStringList {
+        fn from(value: String) -> Self {
+            Self::String(value)
+        }
+    }
+
+    impl From<Vec<String>> for super::StringOrStringList {
         fn from(value: Vec<String>) -> Self {
             Self::List(value)
         }

@@ -343,7 +343,7 @@ mod impls {
         "gpt-4" => Gpt4,
         "gpt-5" => Gpt5,
         _ => Other,
-    });
+    } open = true);
 
     ops::names!(super::Yes {
         "true" => True,

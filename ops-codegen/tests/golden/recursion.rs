@@ -278,7 +278,7 @@ mod impls {
         Number => Number,
         Boolean => Boolean,
         Array => List,
-        Object => Map,
+        Open => Map,
     });
 
     impl From<&str> for super::JsonValue {

@@ -45,7 +45,7 @@ fn holder(names: &[&str]) -> Value {
 }
 
 /// The lines of a type without comments.
-fn lines<'s>(source: &'s str, item: &str) -> Vec<&'s str> {
+pub(super) fn lines<'s>(source: &'s str, item: &str) -> Vec<&'s str> {
     let (_, body) = source.split_once(&format!("pub {item} {{\n")).unwrap_or_else(|| panic!("{item}: {source}"));
     body.lines().take_while(|line| *line != "}").map(str::trim).filter(|line| !line.starts_with("//")).collect()
 }

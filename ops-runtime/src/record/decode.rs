@@ -40,6 +40,39 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
+/// The place that a decoded value is written to. For a value of type `T`, it is an `Option<T>`.
+///
+/// Only these functions are compiled for each type. Code that tries several ways to read a value takes the place as a `dyn`,
+/// and is compiled once.
+pub(crate) trait Destination {
+    /// Reads a JSON text.
+    fn read_text(&mut self, text: Cursor<'_>) -> Result<(), Fault>;
+
+    /// Reads a JSON value.
+    fn read_value(&mut self, value: &Value) -> Result<(), serde_json::Error>;
+}
+
+impl<T: DeserializeOwned> Destination for Option<T> {
+    fn read_text(&mut self, text: Cursor<'_>) -> Result<(), Fault> {
+        *self = Some(read(text)?);
+        Ok(())
+    }
+
+    fn read_value(&mut self, value: &Value) -> Result<(), serde_json::Error> {
+        *self = Some(T::deserialize(value)?);
+        Ok(())
+    }
+}
+
+/// Makes a place, has a function decode a value into it, and returns the value.
+pub(crate) fn decoded<T: DeserializeOwned>(
+    decode: impl FnOnce(&mut dyn Destination) -> Result<(), DecodeError>,
+) -> Result<T, DecodeError> {
+    let mut value: Option<T> = None;
+    decode(&mut value)?;
+    value.ok_or_else(|| DecodeError { pointer: String::new(), message: "nothing was read".to_owned() })
+}
+
 /// Decodes a JSON text.
 ///
 /// # Errors
@@ -47,6 +80,11 @@ impl std::error::Error for DecodeError {}
 /// When `text` is no JSON, or not a `T`.
 pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, DecodeError> {
     read(Cursor::new(text)).map_err(|fault| locate(text, &fault))
+}
+
+/// Like [`from_slice`], into a place.
+pub(crate) fn slice_into(text: &[u8], place: &mut dyn Destination) -> Result<(), DecodeError> {
+    place.read_text(Cursor::new(text)).map_err(|fault| locate(text, &fault))
 }
 
 fn read<T: DeserializeOwned>(mut cursor: Cursor<'_>) -> Result<T, Fault> {
@@ -62,6 +100,12 @@ fn read<T: DeserializeOwned>(mut cursor: Cursor<'_>) -> Result<T, Fault> {
 /// When `text` is no JSON, or not a `T`.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, DecodeError> {
     read(Cursor::of_str(text)).map_err(|fault| locate(text.as_bytes(), &fault))
+}
+
+/// Like [`from_str`], into a place.
+#[cfg(feature = "registry")]
+pub(crate) fn str_into(text: &str, place: &mut dyn Destination) -> Result<(), DecodeError> {
+    place.read_text(Cursor::of_str(text)).map_err(|fault| locate(text.as_bytes(), &fault))
 }
 
 /// Reads a JSON text into a tree of values: the same as decoding a [`Value`], but faster.
@@ -81,10 +125,15 @@ pub fn parse(text: &[u8]) -> Result<Value, DecodeError> {
 ///
 /// When `value` is not a `T`.
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
-    variant::attempt(|| T::deserialize(value)).or_else(|error| {
+    decoded(|place| value_into(value, place))
+}
+
+/// Like [`from_value`], into a place.
+pub(crate) fn value_into(value: &Value, place: &mut dyn Destination) -> Result<(), DecodeError> {
+    variant::attempt(|| place.read_value(value)).or_else(|error| {
         // A value has no positions to find the pointer by; its text has.
         match serde_json::to_vec(value) {
-            Ok(text) => from_slice(&text),
+            Ok(text) => slice_into(&text, place),
             Err(_) => Err(DecodeError { pointer: String::new(), message: error.to_string() }),
         }
     })

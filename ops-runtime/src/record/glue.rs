@@ -72,7 +72,8 @@ macro_rules! __table {
 
 /// Makes a serde type of an enum of strings whose last variant, a `String`, keeps any other.
 ///
-/// Adds `as_str`, `Display` and `From<&str>`. A variant may be read from several strings; it is written as the first.
+/// Adds `as_str`, `Display` and `From<&str>`. A variant may be read from several strings; it is written as the first. With
+/// `open = true` behind the variants, any other string is a valid value, too, because the schema has plain strings beside them.
 ///
 /// ```
 /// #[derive(Debug, PartialEq)]
@@ -85,8 +86,9 @@ macro_rules! __table {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __names {
-    ($t:ty { $($first:literal $(| $more:literal)* => $variant:ident,)* _ => $other:ident $(,)? }) => {
+    ($t:ty { $($first:literal $(| $more:literal)* => $variant:ident,)* _ => $other:ident $(,)? } $(open = $open:literal)?) => {
         impl $crate::record::Names for $t {
+            $(const IS_OPEN: bool = $open;)?
             fn known(text: &str) -> ::std::option::Option<Self> {
                 ::std::option::Option::Some(match text {
                     $($first $(| $more)* => Self::$variant,)*
@@ -142,10 +144,13 @@ macro_rules! __values {
     ($t:ty { $($literal:literal => $variant:ident,)* _ => $other:ident $(,)? }) => {
         impl $crate::record::Values for $t {
             const KINDS: u8 = 0 $(| $crate::record::glue::kind_of(&$literal))*;
-            fn of(value: $crate::record::glue::Value) -> Self {
-                $(if $crate::record::glue::is(&value, $literal) {
-                    return Self::$variant;
+            fn known(value: &$crate::record::glue::Value) -> ::std::option::Option<Self> {
+                $(if $crate::record::glue::is(value, $literal) {
+                    return ::std::option::Option::Some(Self::$variant);
                 })*
+                ::std::option::Option::None
+            }
+            fn other(value: $crate::record::glue::Value) -> Self {
                 Self::$other(value)
             }
             fn write<S: $crate::record::glue::Serializer>(&self, s: S) -> ::std::result::Result<S::Ok, S::Error> {
@@ -228,11 +233,14 @@ macro_rules! __tagged {
 /// Makes a serde type of a union that is told apart by the shape of the value.
 ///
 /// Each variant is given with the [kinds](crate::record::Kind) of JSON that it takes, and `Object` with the names of the
-/// properties that it requires and, behind a semicolon, of the others that it declares.
+/// properties that it requires and, behind a semicolon, of the others that it declares. A variant that keeps undeclared
+/// properties takes `Open` instead of `Object`.
 ///
 /// A value of a kind that one variant takes is read as it comes. If several take it, it is buffered and tried, first as
-/// the variant that declares most of its properties. One that no variant takes is an error, unless one of them takes
-/// `Any`: it is unknown what it was meant to be, and the caller may want to repair it.
+/// the variant that declares most of its properties. Of variants that declare as many, those that keep the other properties
+/// come first. If a variant takes the value with unknown constants of enums, the other variants that declare as many are
+/// tried, too, and the one with the fewest unknown constants is taken. A value that no variant takes is an error, unless one
+/// of them takes `Any`: it is unknown what it was meant to be, and the caller may want to repair it.
 ///
 /// The output of an operation with several successes has the variants that each success may be behind `by`, in the order
 /// of the output's `oneOf`: the status of a response tells which success it is.

@@ -8,10 +8,15 @@ use serde_core::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 use serde_core::ser::Serializer;
 use serde_json::Value;
 
+use super::doubts::note_unknown;
+
 /// An enum whose JSON is one of several strings, with a variant that keeps any other.
 ///
 /// Implemented by [`names!`](crate::__generated::names!).
 pub trait Names: Sized {
+    /// True if any string is a valid value: an unknown one is no sign that another variant of a union is meant.
+    const IS_OPEN: bool = false;
+
     /// Returns the variant of one of the known strings.
     fn known(text: &str) -> Option<Self>;
 
@@ -58,12 +63,21 @@ impl<T: Names> Visitor<'_> for NameVisitor<T> {
 
     #[inline]
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        Ok(from_str(text))
+        Ok(T::known(text).unwrap_or_else(|| unknown(text.to_owned())))
     }
 
     fn visit_string<E: de::Error>(self, text: String) -> Result<T, E> {
-        Ok(T::known(&text).unwrap_or_else(|| T::other(text)))
+        Ok(T::known(&text).unwrap_or_else(|| unknown(text)))
     }
+}
+
+/// Wraps an unknown string, and counts it if the enum is not open.
+#[inline]
+fn unknown<T: Names>(text: String) -> T {
+    if !T::IS_OPEN {
+        note_unknown();
+    }
+    T::other(text)
 }
 
 /// An enum whose JSON is one of several scalars, with a variant that keeps any other value of their kinds.
@@ -73,8 +87,11 @@ pub trait Values: Sized {
     /// The kinds that its scalars have, a bit each.
     const KINDS: u8;
 
-    /// Returns the variant of a value.
-    fn of(value: Value) -> Self;
+    /// Returns the variant of one of the known values.
+    fn known(value: &Value) -> Option<Self>;
+
+    /// Wraps a value that is not known.
+    fn other(value: Value) -> Self;
 
     /// Writes the value that this stands for.
     ///
@@ -103,7 +120,10 @@ pub fn read_value<'de, T: Values, D: Deserializer<'de>>(d: D) -> Result<T, D::Er
     if T::KINDS & kind == 0 {
         return Err(de::Error::invalid_type(found, &Kinds(T::KINDS)));
     }
-    Ok(T::of(value))
+    Ok(T::known(&value).unwrap_or_else(|| {
+        note_unknown();
+        T::other(value)
+    }))
 }
 
 fn unexpected(number: &serde_json::Number) -> Unexpected<'_> {

@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 use super::begun::Begun;
 use super::buffer::Buffer;
 use super::decode::below;
+use super::doubts::{note_unknown, note_untagged};
 use super::json::AHEAD;
 use super::key::Key;
 use super::names::Scalar;
 use super::reader::{Tags, declares};
 use super::slots::Slots;
-use super::try_variants::note_untagged;
 use super::{Reader, Record, written};
 
 /// An open object whose tag is known, ready to be read as the variant that the tag selects.
@@ -135,6 +135,7 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     ///
     /// When the input fails.
     pub fn other(self) -> Result<Value, A::Error> {
+        note_unknown();
         if self.tag.is_none() {
             note_untagged();
         }

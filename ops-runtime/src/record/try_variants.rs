@@ -5,8 +5,9 @@ use std::cell::Cell;
 use serde_core::de::Error;
 
 use super::buffer::Buffer;
+use super::doubts::{Noted, is_strict, note_passed_over};
 use super::reader::short;
-use super::untagged::{Kind, Untagged, candidates, takes_anything};
+use super::untagged::{Kind, Score, Untagged, candidates, takes_anything};
 
 /// The work that any value may cost, in units of [`Buffer::work`].
 const WORK: usize = 100_000;
@@ -21,37 +22,21 @@ thread_local! {
     /// in its depth. Decoding runs on one thread, which is what lets the levels share their account here.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
 
-    /// `Some` while what a variant with a fault declares is not passed over by a variant that declares less of it. It is true
-    /// once an object was kept because it has no tag.
-    static STRICT: Cell<Option<bool>> = const { Cell::new(None) };
+    /// The work that is left for a better variant, after one took the value with unknown constants. It has an account of its
+    /// own, so that a value with many unknown constants can still be read. `None` during that search: then [`LEFT`] is this
+    /// account.
+    static SPARE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Runs a decoding in which a value that is one variant with a fault is not read as one that declares less of it.
-///
-/// Most variants pass over what they do not declare, so a cat whose age is a text would be read as a dog without one. Which
-/// of them keep it is unknown here: strict decoding fails, and the value is repaired and decoded again.
-///
-/// Also returns true if it kept an object of a tagged union, as any object is kept, because it has no tag: it may be an error
-/// object.
-#[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers are repaired"))]
-pub(crate) fn strictly<T>(decode: impl FnOnce() -> T) -> (T, bool) {
-    /// Ends it, even if the decoding panics.
-    struct End(Option<bool>);
-    impl Drop for End {
-        fn drop(&mut self) {
-            STRICT.set(self.0);
-        }
+/// Reads a value. If that fails, the unknown constants and doubts that were noted meanwhile are forgotten: they are about no
+/// result.
+pub(super) fn attempt<T, E>(read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let before = Noted::now();
+    let read = read();
+    if read.is_err() {
+        before.restore();
     }
-    let _end = End(STRICT.replace(Some(false)));
-    let decoded = decode();
-    (decoded, STRICT.get() == Some(true))
-}
-
-/// Notes that an object was kept because it has no tag.
-pub(super) fn note_untagged() {
-    if STRICT.get().is_some() {
-        STRICT.set(Some(true));
-    }
+    read
 }
 
 /// Opens the account for the outermost union and closes it however the attempts end.
@@ -63,7 +48,9 @@ impl Account {
     fn open(work: usize) -> Self {
         let outermost = LEFT.get().is_none();
         if outermost {
-            LEFT.set(Some(work.saturating_mul(TIMES).saturating_add(WORK)));
+            let most = Some(work.saturating_mul(TIMES).saturating_add(WORK));
+            LEFT.set(most);
+            SPARE.set(most);
         }
         Self { outermost }
     }
@@ -80,6 +67,83 @@ impl Drop for Account {
         if self.outermost {
             LEFT.set(None);
         }
+    }
+}
+
+/// Charges the work to the account of [`SPARE`] until it is dropped.
+struct Sparing {
+    /// The work that is left in the usual account. `None` if the work was charged to [`SPARE`] already.
+    left: Option<usize>,
+}
+
+impl Sparing {
+    fn begin() -> Self {
+        Self { left: SPARE.take().and_then(|spare| LEFT.replace(Some(spare))) }
+    }
+}
+
+impl Drop for Sparing {
+    fn drop(&mut self) {
+        if self.left.is_some() {
+            SPARE.set(LEFT.replace(self.left));
+        }
+    }
+}
+
+/// Attempts to read one value as several variants.
+pub(super) struct Attempts<U, E> {
+    /// The value as the variant with the fewest unknown constants so far.
+    best: Option<Taken<U>>,
+    /// The error of the likeliest variant that failed.
+    failure: Option<E>,
+}
+
+/// A value that was read as a variant, with unknown constants.
+struct Taken<U> {
+    read: U,
+    unknown: usize,
+    noted: Noted,
+}
+
+impl<U: Untagged, E: Error> Attempts<U, E> {
+    pub(super) fn new() -> Self {
+        Self { best: None, failure: None }
+    }
+
+    /// Reads the value as a variant; `None` if that fails, or if another variant may know more of its constants.
+    #[inline]
+    pub(super) fn run(&mut self, variant: usize, value: &Buffer<'_>) -> Option<U> {
+        let before = Noted::now();
+        match U::read(variant, value.reader()) {
+            Ok(read) if before.unknown_since() == 0 => return Some(read),
+            Ok(read) => self.take(read, before.unknown_since()),
+            Err(error) => self.failure = self.failure.take().or(Some(error)),
+        }
+        // The notes of this attempt count only if it is chosen in the end.
+        before.restore();
+        None
+    }
+
+    fn take(&mut self, read: U, unknown: usize) {
+        if self.best.as_ref().is_none_or(|best| unknown < best.unknown) {
+            self.best = Some(Taken { read, unknown, noted: Noted::now() });
+        }
+    }
+
+    /// Returns the value as the variant with the fewest unknown constants.
+    ///
+    /// # Errors
+    ///
+    /// When no variant took it: the error of the likeliest variant, or `otherwise` if none was tried.
+    pub(super) fn end(self, otherwise: impl FnOnce() -> E) -> Result<U, E> {
+        let Some(Taken { read, noted, .. }) = self.best else {
+            return Err(self.failure.unwrap_or_else(otherwise));
+        };
+        noted.restore();
+        if self.failure.is_some() {
+            note_passed_over();
+        }
+        Ok(read)
     }
 }
 
@@ -111,35 +175,44 @@ pub(super) fn among<U: Untagged, E: Error>(variants: &[usize], kind: Kind, value
 /// When none does: the error of the likeliest one.
 pub(super) fn declaring<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
     let mut candidates = candidates::<U>(kind, value);
-    candidates.retain(|(declared, variant)| match kind {
-        Kind::Object => *declared > 0,
+    candidates.retain(|(score, variant)| match kind {
+        Kind::Object => score.declared > 0,
         _ => !takes_anything::<U>(*variant),
     });
     first(candidates, value)
 }
 
-fn first<U: Untagged, E: Error>(candidates: Vec<(usize, usize)>, value: &Buffer<'_>) -> Result<U, E> {
+fn first<U: Untagged, E: Error>(candidates: Vec<(Score, usize)>, value: &Buffer<'_>) -> Result<U, E> {
     if let [(_, variant)] = candidates[..] {
         return U::read(variant, value.reader());
     }
-    let most = candidates.first().map_or(0, |(declared, _)| *declared);
+    let most = candidates.first().map(|(score, _)| *score).unwrap_or_default();
     let work = value.work();
     let _account = Account::open(work);
-    let mut failure = None;
-    for (declared, variant) in candidates {
-        if declared < most && STRICT.get().is_some() {
+    let mut attempts = Attempts::new();
+    // The score of the first variant that took the value, and the account for the search for a better one.
+    let mut taken: Option<(Score, Sparing)> = None;
+    for (score, variant) in candidates {
+        let is_less = match &taken {
+            // An unknown constant is no reason to choose a variant that would drop properties of the value.
+            Some((taken, _)) => score.declared < taken.declared || score.declared == 0 && score < *taken,
+            None => score < most && is_strict(),
+        };
+        if is_less {
             break;
         }
         if !Account::charge(work) {
+            if taken.is_some() {
+                break;
+            }
             return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
         }
-        let strict = STRICT.get();
-        match U::read(variant, value.reader()) {
-            Ok(read) => return Ok(read),
-            Err(error) => failure = failure.or(Some(error)),
+        if let Some(read) = attempts.run(variant, value) {
+            return Ok(read);
         }
-        // What was kept in an attempt that failed is not in the result.
-        STRICT.set(strict);
+        if taken.is_none() && attempts.best.is_some() {
+            taken = Some((score, Sparing::begin()));
+        }
     }
-    Err(failure.unwrap_or_else(|| E::custom(format_args!("no variant of {} takes this", short(U::NAME)))))
+    attempts.end(|| E::custom(format_args!("no variant of {} takes this", short(U::NAME))))
 }

@@ -11,7 +11,7 @@ use serde_core::ser::Serializer;
 use super::begun::Begun;
 use super::buffer::Buffer;
 use super::reader::short;
-use super::try_variants;
+use super::try_variants::{self, Attempts};
 use super::variant;
 
 /// A union whose variants are told apart by the shape of the value.
@@ -58,8 +58,10 @@ pub enum Kind {
     String,
     /// An array.
     Array,
-    /// An object.
+    /// An object whose undeclared properties are dropped.
     Object,
+    /// An object whose undeclared properties are kept.
+    Open,
     /// Any value.
     Any,
 }
@@ -96,18 +98,36 @@ impl Shape {
 
     /// Tells whether a value of the kind `kind` may have this shape.
     fn takes(&self, kind: Kind) -> bool {
-        self.kind == kind || self.kind == Kind::Any || (self.kind == Kind::Number && kind == Kind::Integer)
+        match self.kind {
+            Kind::Any => true,
+            Kind::Number => matches!(kind, Kind::Number | Kind::Integer),
+            Kind::Open => kind == Kind::Object,
+            own => own == kind,
+        }
     }
 
     /// Counts the properties of `value` that this shape declares, or returns `None` if one that it requires is absent.
-    fn score(&self, value: &Buffer<'_>) -> Option<usize> {
+    fn score(&self, value: &Buffer<'_>) -> Option<Score> {
         let Buffer::Map(entries) = value else {
-            return Some(0);
+            return Some(Score::default());
         };
         let has = |name: &&&str| entries.iter().any(|(key, _)| key.0 == **name);
         let needed = self.needs.iter().filter(has).count();
-        (needed == self.needs.len()).then(|| needed + self.knows.iter().filter(has).count())
+        (needed == self.needs.len()).then(|| {
+            let declared = needed + self.knows.iter().filter(has).count();
+            let keeps = matches!(self.kind, Kind::Open | Kind::Any);
+            Score { declared, kept: if keeps { entries.len().saturating_sub(declared) } else { 0 } }
+        })
     }
+}
+
+/// How much of an object a variant holds. The variant with the greatest score is the likeliest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Score {
+    /// The number of the object's properties that the variant declares.
+    pub(super) declared: usize,
+    /// The number of the other properties if the variant keeps these, otherwise 0.
+    pub(super) kept: usize,
 }
 
 /// Returns the only variant that takes values of the kind `kind`, if there is exactly one.
@@ -128,10 +148,9 @@ fn variants<U: Untagged>(kind: Kind) -> impl Iterator<Item = usize> {
     U::SHAPES.iter().enumerate().filter(move |(_, shapes)| takes(shapes)).map(|(variant, _)| variant)
 }
 
-/// Returns the variants that `value` may be with the number of its properties that each declares, the likeliest first: the
-/// one that declares most.
-pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<(usize, usize)> {
-    let mut scored: Vec<(usize, usize)> = variants::<U>(kind)
+/// Returns the variants that `value` may be with their scores, the likeliest first.
+pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<(Score, usize)> {
+    let mut scored: Vec<(Score, usize)> = variants::<U>(kind)
         .filter_map(|variant| {
             let shapes = U::SHAPES.get(variant)?.iter().filter(|shape| shape.takes(kind));
             Some((shapes.filter_map(|shape| shape.score(value)).max()?, variant))
@@ -163,10 +182,10 @@ pub fn read_untagged<'de, U: Untagged, D: Deserializer<'de>>(d: D) -> Result<U, 
 fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variants: &[usize], d: D) -> Result<U, D::Error> {
     let value = Buffer::deserialize(d)?;
     let kind = Kind::of(&value);
-    let told: Result<U, D::Error> = match variants {
+    let told: Result<U, D::Error> = try_variants::attempt(|| match variants {
         [only] => U::read(*only, value.reader()),
         _ => try_variants::among(variants, kind, &value),
-    };
+    });
     told.or_else(|error| try_variants::declaring(kind, &value).map_err(|_: D::Error| error))
 }
 
@@ -191,16 +210,19 @@ pub fn no_variant<'de, U: Untagged, D: Deserializer<'de>>(_: D) -> Result<U, D::
 struct UntaggedVisitor<U>(PhantomData<fn() -> U>);
 
 impl<U: Untagged> UntaggedVisitor<U> {
-    /// Reads a scalar as the first variant that takes it; there is nothing to buffer.
+    /// Reads a scalar as the first variant that takes it as a known constant, or else as the first that takes it. A scalar needs
+    /// no buffer.
     fn plain<E: de::Error>(kind: Kind, plain: &Buffer<'_>) -> Result<U, E> {
-        let mut failure = None;
+        if let Some(variant) = only::<U>(kind) {
+            return U::read(variant, plain.reader());
+        }
+        let mut attempts = Attempts::new();
         for variant in variants::<U>(kind) {
-            match U::read(variant, plain.reader()) {
-                Ok(value) => return Ok(value),
-                Err(error) => failure = failure.or(Some(error)),
+            if let Some(read) = attempts.run(variant, plain) {
+                return Ok(read);
             }
         }
-        Err(failure.unwrap_or_else(|| E::invalid_type(plain.unexpected(), &Self(PhantomData))))
+        attempts.end(|| E::invalid_type(plain.unexpected(), &Self(PhantomData)))
     }
 }
 
@@ -297,5 +319,107 @@ mod tests {
         assert!(read(Some(0), &json!("x")).is_err());
         // Without a status, any value will do.
         assert_eq!(read(None, &json!("x")).unwrap(), Output::Accepted(json!("x")));
+    }
+    #[derive(Debug, PartialEq)]
+    enum Stock {
+        Failure(Value),
+        Counts(BTreeMap<String, i64>),
+    }
+
+    crate::__untagged!(Stock {
+        Object[; "message"] => Failure,
+        Open => Counts
+    });
+
+    #[test]
+    fn what_keeps_undeclared_properties_declares_them() {
+        let strictly = |value: &Value| super::super::doubts::strictly(|| from_value::<Stock>(value)).0;
+        let (message, count, fault) = (json!({ "message": "no" }), json!({ "a": 7 }), json!({ "a": "7" }));
+        for read in [from_value::<Stock>, strictly] {
+            assert_eq!(read(&message).unwrap(), Stock::Failure(message.clone()));
+            assert_eq!(read(&count).unwrap(), Stock::Counts([("a".to_owned(), 7)].into()));
+        }
+        // Strict decoding does not read a value with a fault as another variant, so that it can be repaired.
+        assert_eq!(strictly(&fault).unwrap_err().pointer, "/a");
+        assert_eq!(from_value::<Stock>(&fault).unwrap(), Stock::Failure(fault));
+    }
+
+    #[derive(Debug, PartialEq)]
+    enum Early {
+        Queued,
+        Other(Value),
+    }
+
+    crate::__values!(Early { "queued" => Queued, _ => Other });
+
+    #[derive(Debug, PartialEq)]
+    enum Late {
+        Done,
+        Other(Value),
+    }
+
+    crate::__values!(Late { "done" => Done, _ => Other });
+
+    #[derive(Debug, PartialEq)]
+    enum State {
+        Early(Vec<Early>),
+        Late(Vec<Late>),
+    }
+
+    crate::__untagged!(State { Array => Early, Array => Late } by [[0, 1], [1]]);
+
+    #[test]
+    fn of_the_variants_of_a_success_the_one_that_knows_most_is_meant() {
+        let read = |success: Option<u16>, text: &str| {
+            variant::scoped(success, || from_value::<State>(&json!([text]))).unwrap()
+        };
+        for success in [None, Some(0)] {
+            assert_eq!(read(success, "queued"), State::Early(vec![Early::Queued]));
+            assert_eq!(read(success, "done"), State::Late(vec![Late::Done]));
+            assert_eq!(read(success, "lost"), State::Early(vec![Early::Other(json!("lost"))]));
+        }
+        assert_eq!(read(Some(1), "queued"), State::Late(vec![Late::Other(json!("queued"))]));
+    }
+
+    /// There is a doubt only about the chosen variant, and only if a variant that may know the constants failed.
+    #[test]
+    fn a_doubt_is_told_of_unknown_constants_beside_a_variant_that_failed() {
+        use super::super::doubts::{Doubts, strictly};
+
+        #[derive(Debug, PartialEq)]
+        enum Mixed {
+            Numbers(Vec<i64>),
+            Early(Vec<Early>),
+            Late(Vec<Late>),
+        }
+        crate::__untagged!(Mixed { Array => Numbers, Array => Early, Array => Late });
+
+        #[derive(Debug, PartialEq)]
+        enum Outer {
+            Mixed(BTreeMap<String, Mixed>),
+            Early(BTreeMap<String, Vec<Early>>),
+        }
+        crate::__untagged!(Outer { Object => Mixed, Object => Early });
+
+        let doubted = |is_unknown| Doubts { is_unknown, ..Doubts::default() };
+        let lost = || Mixed::Early(vec![Early::Other(json!("lost"))]);
+        for (value, expected, is_unknown) in [
+            (json!([1]), Mixed::Numbers(vec![1]), false),
+            (json!(["queued"]), Mixed::Early(vec![Early::Queued]), false),
+            (json!(["done"]), Mixed::Late(vec![Late::Done]), false),
+            (json!(["lost"]), lost(), true),
+        ] {
+            let (read, doubts) = strictly(|| from_value::<Mixed>(&value));
+            assert_eq!((read.unwrap(), doubts), (expected, doubted(is_unknown)), "{value}");
+            // The doubts of one decoding do not reach the next.
+            assert_eq!(strictly(|| ()).1, doubted(false));
+        }
+        let outer = |text: &str| strictly(|| from_value::<Outer>(&json!({ "a": [text] })));
+        let (read, doubts) = outer("lost");
+        assert_eq!((read.unwrap(), doubts), (Outer::Mixed([("a".to_owned(), lost())].into()), doubted(true)));
+        // Variants failed here, too, but the result has no unknown constants.
+        let (read, doubts) = outer("done");
+        let done = Mixed::Late(vec![Late::Done]);
+        assert_eq!((read.unwrap(), doubts), (Outer::Mixed([("a".to_owned(), done)].into()), doubted(false)));
     }
 }

@@ -10,19 +10,28 @@ thread_local! {
 ///
 /// Decoding runs on one thread without interruption, so the position can be passed in a thread-local value.
 pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
-    /// Clears a position that was not used, even if the decoding panics.
-    struct Forget;
-    impl Drop for Forget {
-        fn drop(&mut self) {
-            VARIANT.set(None);
-        }
-    }
-    if variant.is_none() {
-        return decode();
-    }
-    VARIANT.set(variant);
-    let _forget = Forget;
+    let _known = variant.map(Known::new);
     decode()
+}
+
+/// Makes a position known. When it is dropped, a position that was not used is cleared, even if the decoding panics.
+///
+/// Its functions are not inlined, since [`scoped`] is compiled for each decoding.
+struct Known;
+
+impl Known {
+    #[inline(never)]
+    fn new(variant: u16) -> Self {
+        VARIANT.set(Some(variant));
+        Self
+    }
+}
+
+impl Drop for Known {
+    #[inline(never)]
+    fn drop(&mut self) {
+        VARIANT.set(None);
+    }
 }
 
 /// Runs one attempt at a decoding: the position that it takes is there again for the next attempt.

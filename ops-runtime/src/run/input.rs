@@ -24,13 +24,43 @@
 use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::model::body::handover;
 use crate::model::error::violation;
 use crate::normalise::integer;
-use crate::record::{self, DecodeError};
-use crate::run::payload::{Payload, to_value};
+use crate::record::{self, DecodeError, Destination};
+use crate::run::payload::{Payload, to_text, to_value};
 use crate::{CallError, OperationSpec};
+
+/// An input of any type.
+///
+/// Only these functions are compiled for each type. Code that does more with an input takes it as a `dyn`, and is compiled
+/// once.
+pub(crate) trait AnyInput {
+    /// The input as JSON.
+    fn to_value(&self) -> Result<Value, CallError>;
+
+    /// The input as JSON text.
+    fn to_text(&self) -> Result<Box<RawValue>, CallError>;
+
+    /// The [place](record::place) of a number that JSON cannot represent. `None` if there is no such number.
+    fn place(&self) -> Option<String>;
+}
+
+impl<T: Serialize> AnyInput for T {
+    fn to_value(&self) -> Result<Value, CallError> {
+        to_value(self)
+    }
+
+    fn to_text(&self) -> Result<Box<RawValue>, CallError> {
+        to_text(self)
+    }
+
+    fn place(&self) -> Option<String> {
+        record::place(self)
+    }
+}
 
 /// The error of an input that does not match the operation's type.
 pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
@@ -40,9 +70,9 @@ pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
 
 /// The error of a typed input that cannot be written as JSON; it has the place of a number that JSON cannot represent.
 #[cold]
-pub(crate) fn unwritten<T: Serialize>(spec: &OperationSpec, input: &T, error: CallError) -> CallError {
+pub(crate) fn unwritten(spec: &OperationSpec, input: &dyn AnyInput, error: CallError) -> CallError {
     // A stream in it is not the cause, and could not be written either.
-    let Some(pointer) = handover::scoped(|| record::place(input)).0 else { return error };
+    let Some(pointer) = handover::scoped(|| input.place()).0 else { return error };
     let message = error.message().rsplit(": ").next().unwrap_or_default().to_owned();
     invalid(spec, &DecodeError { pointer, message })
 }
@@ -59,34 +89,50 @@ pub(crate) fn value(spec: &OperationSpec, input: Payload) -> Result<Value, CallE
 
 /// Reads an input that is a JSON value or JSON text.
 pub(crate) fn read<T: DeserializeOwned>(input: &Payload) -> Result<T, DecodeError> {
+    record::decoded(|place| payload_into(input, place))
+}
+
+/// Reads an input that is JSON text.
+#[cfg_attr(not(feature = "durable"), allow(dead_code, reason = "only jobs keep their input as text"))]
+pub(crate) fn read_text<T: DeserializeOwned>(text: &str) -> Result<T, DecodeError> {
+    record::decoded(|place| text_into(text, place))
+}
+
+/// Reads an input that is a JSON value.
+pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
+    record::decoded(|place| value_into(value, place))
+}
+
+fn payload_into(input: &Payload, place: &mut dyn Destination) -> Result<(), DecodeError> {
     match input {
-        Payload::Json(text) => record::from_slice(text).or_else(|error| again(record::parse(text).ok(), error)),
-        Payload::Raw(text) => read_text(text.get()),
-        Payload::Value(value) => read_value(value),
+        Payload::Json(text) => {
+            record::slice_into(text, place).or_else(|error| again(record::parse(text).ok(), error, place))
+        }
+        Payload::Raw(text) => text_into(text.get(), place),
+        Payload::Value(value) => value_into(value, place),
         Payload::Body(body) => to_value(body).map_or_else(
             |error| Err(DecodeError { pointer: String::new(), message: error.to_string() }),
-            |value| record::from_value(&value),
+            |value| record::value_into(&value, place),
         ),
     }
 }
 
-/// Reads an input that is JSON text.
-pub(crate) fn read_text<T: DeserializeOwned>(text: &str) -> Result<T, DecodeError> {
-    record::from_str(text).or_else(|error| again(record::parse(text.as_bytes()).ok(), error))
+fn text_into(text: &str, place: &mut dyn Destination) -> Result<(), DecodeError> {
+    record::str_into(text, place).or_else(|error| again(record::parse(text.as_bytes()).ok(), error, place))
 }
 
-/// Reads a value: an input, or an output whose schema allows `2.0` where its type is an integer.
-pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
+/// Reads a value into a place: an input, or an output whose schema allows `2.0` where its type is an integer.
+pub(crate) fn value_into(value: &Value, place: &mut dyn Destination) -> Result<(), DecodeError> {
     // Both attempts know which success the status selected.
-    record::attempt(|| record::from_value(value)).or_else(|error| again(Some(value.clone()), error))
+    record::attempt(|| record::value_into(value, place)).or_else(|error| again(Some(value.clone()), error, place))
 }
 
 /// Reads an input again with its whole numbers as integers; the first error stays if there are none or that does not
 /// help.
 #[cold]
-fn again<T: DeserializeOwned>(input: Option<Value>, first: DecodeError) -> Result<T, DecodeError> {
+fn again(input: Option<Value>, first: DecodeError, place: &mut dyn Destination) -> Result<(), DecodeError> {
     match input.map(whole) {
-        Some((input, true)) => record::from_value(&input).map_err(|_| first),
+        Some((input, true)) => record::value_into(&input, place).map_err(|_| first),
         _ => Err(first),
     }
 }

@@ -3,6 +3,7 @@
 //! The typed functions are thin; what they share is not generic, so that an operation costs little compile time.
 
 mod by_id;
+mod elsewhere;
 mod failure;
 mod guard;
 mod invocation;
@@ -14,15 +15,13 @@ mod typed;
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::future::poll_fn;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Task, Poll, ready};
+use std::task::{Context as Task, Poll};
 
 #[cfg(feature = "webhooks")]
 use bytes::Bytes;
 use futures_util::StreamExt;
-use serde_core::Serialize;
 #[cfg(feature = "webhooks")]
 use serde_core::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,15 +31,14 @@ use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::ending::Ending;
 use crate::run::handler::{Endpoint, Erased, InputForm, Typed};
-use crate::run::input;
-use crate::run::payload::{Payload, PayloadFuture, PayloadStream, to_text, to_value};
+use crate::run::input::{self, AnyInput};
+use crate::run::payload::{Payload, PayloadFuture, PayloadStream};
 use crate::run::registry::Entry;
-use crate::{
-    Body, Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, ResponseEnvelope, Subscribe,
-};
+use crate::{Call, CallError, Context, Handler, Operation, OperationSpec, OutputPolicy, ResponseEnvelope, Subscribe};
 #[cfg(feature = "webhooks")]
 use crate::{SpecRef, run::schemas::DefinitionCache};
 
+use elsewhere::start_elsewhere;
 use failure::{failed, named};
 use guard::{Boxed, begin};
 use invocation::strict;
@@ -50,6 +48,7 @@ pub use by_id::CallFuture;
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) use by_id::answer_stream;
 pub(crate) use by_id::{call, check_input, stream};
+pub(crate) use elsewhere::execute_elsewhere;
 pub(crate) use guard::{Guard, Limits, StreamGuard};
 #[cfg(feature = "http")]
 pub(crate) use invocation::refused;
@@ -156,7 +155,7 @@ fn start<Op: Call>(mut call: Origin<'_>, input: Op::Input) -> Result<Answer<Op>,
     if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
         let (entry, handler) = call.admit(&Op::SPEC.id, entry)?;
         if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
-            check_typed_input::<Op>(entry, handler, &input)?;
+            check_typed_input(entry, handler, &input)?;
             let (limits, strict) = (call.limits(), strict(call.policy(), entry));
             return begin(limits, Op::SPEC, |limits| typed.0.run(input, call, limits, strict));
         }
@@ -166,63 +165,11 @@ fn start<Op: Call>(mut call: Origin<'_>, input: Op::Input) -> Result<Answer<Op>,
     start_elsewhere::<Op>(call.into(), entry, input)
 }
 
-/// Starts a call by type that code without these types runs: a client, or code that takes any JSON.
-#[inline(never)]
-fn start_elsewhere<Op: Call>(
-    mut call: Invocation,
-    entry: Option<Arc<Entry>>,
-    input: Op::Input,
-) -> Result<Answer<Op>, CallError> {
-    let (entry, handler) = call.admit(&Op::SPEC.id, entry.as_ref())?;
-    entry.check_type(&Typed::of::<Op>())?;
-    check_typed_input::<Op>(entry, handler, &input)?;
-    let (policy, ending) = (call.policy, call.ending(handler));
-    let guard = if handler.erased.input_form() == InputForm::Value {
-        let (input, bodies) = hand_over(entry, handler, &input)?;
-        if handler.erased.streams_bodies() {
-            let wants_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
-            call.context = call.context.with_bodies(bodies.with_output(wants_output));
-        }
-        start_erased(call, entry, input)?
-    } else {
-        let text = to_text(&input).map_err(|error| input::unwritten(&entry.spec, &input, error))?;
-        let limits = call.limits();
-        let run = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
-        Guard::start(limits, &entry.spec, run)?
-    };
-    Ok(Box::pin(Elsewhere::<Op> { guard, entry: entry.clone(), policy, ending, operation: PhantomData }))
-}
-
-/// A call that [`start_elsewhere`] has started, whose result is read into the operation's type.
-struct Elsewhere<Op> {
-    guard: Boxed<ResponseEnvelope<Payload>>,
-    entry: Arc<Entry>,
-    policy: OutputPolicy,
-    ending: Option<Ending>,
-    operation: PhantomData<fn() -> Op>,
-}
-
-impl<Op: Operation> Future for Elsewhere<Op> {
-    type Output = Result<ResponseEnvelope<Op::Output>, CallError>;
-
-    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
-        let Self { guard, entry, policy, ending, .. } = self.get_mut();
-        Poll::Ready(match ready!(Pin::new(guard).poll(task)) {
-            Ok(mut envelope) => {
-                entry.disown(&mut envelope.meta);
-                let read = typed::typed(entry, Op::SPEC, *policy, envelope);
-                ended(ending.take(), read.map_err(|error| named(error, &entry.spec)))
-            }
-            Err(error) => Err(failed(error, &entry.spec)),
-        })
-    }
-}
-
 /// Checks what the type does not: the schema's constraints, if it has any.
 ///
 /// Input for a remote is checked there: it may know enum values that the document does not have.
 #[inline(always)]
-fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op::Input) -> Result<(), CallError> {
+fn check_typed_input(entry: &Entry, handler: &Handler, input: &dyn AnyInput) -> Result<(), CallError> {
     match !entry.schemas.input_is_constrained() || handler.is_remote() || handler.is_stand_in {
         true => Ok(()),
         false => check_constrained(entry, input),
@@ -230,17 +177,17 @@ fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op
 }
 
 #[inline(never)]
-fn check_constrained<T: Serialize>(entry: &Entry, input: &T) -> Result<(), CallError> {
-    let (value, bodies) = handover::scoped(|| to_value(input));
+fn check_constrained(entry: &Entry, input: &dyn AnyInput) -> Result<(), CallError> {
+    let (value, bodies) = handover::scoped(|| input.to_value());
     let value = value.map_err(|error| input::unwritten(&entry.spec, input, error))?;
     handover::resolving(&bodies, || entry.schemas.check_input(&entry.spec, &value)).0
 }
 
 /// An input as JSON, and the bodies in it if the handler takes them unchanged.
-fn hand_over<T: Serialize>(entry: &Entry, handler: &Handler, input: &T) -> Result<(Value, Bodies), CallError> {
+fn hand_over(entry: &Entry, handler: &Handler, input: &dyn AnyInput) -> Result<(Value, Bodies), CallError> {
     let (value, bodies) = match handler.erased.streams_bodies() {
-        true => handover::scoped(|| to_value(input)),
-        false => (to_value(input), Bodies::default()),
+        true => handover::scoped(|| input.to_value()),
+        false => (input.to_value(), Bodies::default()),
     };
     let value = value.map_err(|error| input::unwritten(&entry.spec, input, error))?;
     Ok((value, bodies))
@@ -425,12 +372,12 @@ async fn start_stream<Op: Subscribe>(
         let table = registry.table();
         if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
             let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
-            check_typed_input::<Op>(entry, handler, &input)?;
+            check_typed_input(entry, handler, &input)?;
             (entry.clone(), Some(handler.erased.clone()))
         } else {
             let (entry, handler) = call.admit(&Op::SPEC.id, table.get_own(&Typed::of::<Op>()))?;
             entry.check_type(&Typed::of::<Op>())?;
-            check_typed_input::<Op>(entry, handler, &input)?;
+            check_typed_input(entry, handler, &input)?;
             (entry.clone(), None)
         }
     };

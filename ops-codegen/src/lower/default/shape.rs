@@ -16,7 +16,15 @@ pub(super) fn of_shape(
 ) -> Result<Literal, Misfit> {
     match (shape, value) {
         (Shape::Names(constants) | Shape::Values(constants), _) => {
-            Ok(Literal::Variant(id, types.position(id, constants, value).ok_or(Misfit::Wrong)?))
+            let is_open = || {
+                let places = [&types.open, &types.beside_text];
+                types.get(id).is_some_and(|item| places.iter().any(|places| places.contains(&item.pointer)))
+            };
+            match (types.position(id, constants, value), value) {
+                (Some(at), _) => Ok(Literal::Variant(id, at)),
+                (None, Value::String(text)) if is_open() => Ok(Literal::Other(id, text.clone())),
+                _ => Err(Misfit::Wrong),
+            }
         }
         (Shape::Record(record), Value::Object(members)) => of_record(types, record, id, members, depth),
         (Shape::Tagged(tagged), Value::Object(members)) => of_tagged(types, tagged, id, members, depth),
@@ -130,25 +138,49 @@ fn declares(types: &Types, type_: &Type, property: &str, members: &Map<String, V
     }
 }
 
-/// The value as the variant that a reader would take it for: that which declares most of its members.
+/// The value as the variant that decoding would choose: the one that declares most of its members. Among those that declare as
+/// many, it is the one that keeps most of the other members. If these are equal, too, it is the one with the fewest unknown
+/// constants.
 fn of_union(types: &Types, variants: &[Variant], id: ItemId, value: &Value, depth: usize) -> Result<Literal, Misfit> {
-    let mut best: Option<(usize, Literal)> = None;
+    let mut best: Option<((usize, usize), usize, Literal)> = None;
     let mut misfit = Misfit::Wrong;
     for (at, variant) in variants.iter().enumerate() {
         let Some(score) = score(types, &variant.type_, value) else { continue };
-        let is_better = best.as_ref().is_none_or(|(known, _)| score > *known);
-        if is_better {
-            match literal(types, &variant.type_, value, depth + 1) {
-                Ok(found) => best = Some((score, Literal::Union(id, at, Box::new(found)))),
-                Err(why) => misfit = misfit.min(why),
+        let may_be_better = |(most, unknown, _): &(_, usize, _)| score > *most || score == *most && *unknown > 0;
+        if !best.as_ref().is_none_or(may_be_better) {
+            continue;
+        }
+        match literal(types, &variant.type_, value, depth + 1) {
+            Ok(found) => {
+                let unknown = unknown(types, &found);
+                if best.as_ref().is_none_or(|(most, least, _)| score > *most || unknown < *least) {
+                    best = Some((score, unknown, Literal::Union(id, at, Box::new(found))));
+                }
             }
+            Err(why) => misfit = misfit.min(why),
         }
     }
-    best.map(|(_, found)| found).ok_or(misfit)
+    best.map(|(_, _, found)| found).ok_or(misfit)
 }
 
-/// How many members of a value a type declares; `None` if it takes no such value.
-fn score(types: &Types, type_: &Type, value: &Value) -> Option<usize> {
+/// The number of strings in a value that decoding would count as unknown constants.
+fn unknown(types: &Types, literal: &Literal) -> usize {
+    match literal {
+        Literal::Other(id, _) => usize::from(types.get(*id).is_some_and(|item| !types.open.contains(&item.pointer))),
+        Literal::List(items) | Literal::Tuple(items) => items.iter().map(|item| unknown(types, item)).sum(),
+        Literal::Map(members) => members.iter().map(|(_, member)| unknown(types, member)).sum(),
+        Literal::Some(inner) | Literal::Union(_, _, inner) => unknown(types, inner),
+        Literal::Record { fields, extra, .. } => {
+            let fields = fields.iter().map(|(_, field)| field);
+            fields.chain(extra.iter().map(|(_, member)| member)).map(|member| unknown(types, member)).sum()
+        }
+        _ => 0,
+    }
+}
+
+/// How many members of a value a type declares, and how many other members it keeps. `None` if the type does not accept the
+/// value.
+fn score(types: &Types, type_: &Type, value: &Value) -> Option<(usize, usize)> {
     let kind = match value {
         Value::Null => "Null",
         Value::Bool(_) => "Boolean",
@@ -163,5 +195,11 @@ fn score(types: &Types, type_: &Type, value: &Value) -> Option<usize> {
         .into_iter()
         .filter(|shape| shape.name == kind || shape.name == "Any" || shape.name == "Number" && kind == "Integer");
     let fitting = shapes.filter(|shape| kind != "Object" || shape.needs.iter().all(|name| has(&name)));
-    fitting.map(|shape| shape.needs.iter().chain(&shape.knows).filter(has).count()).max()
+    let members = value.as_object().map_or(0, Map::len);
+    let counts = fitting.map(|shape| {
+        let declared = shape.needs.iter().chain(&shape.knows).filter(has).count();
+        let keeps = shape.keeps || shape.name == "Any";
+        (declared, if keeps { members.saturating_sub(declared) } else { 0 })
+    });
+    counts.max()
 }

@@ -1,6 +1,6 @@
 //! The end of a call by type: reading a result into the operation's type.
 //!
-//! [`typed`] is compiled for the output of each operation, so it has only what needs the type.
+//! [`typed`] is compiled for the output of each operation, so it has only what needs the type: the place that [`read`] fills.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::misfit;
 use super::output::{foreign_type, held, instead, log, merged, shape, skip};
 use crate::normalise::Change;
-use crate::record::{self, DecodeError};
+use crate::record::{self, DecodeError, Destination, Doubts};
 use crate::run::input;
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
@@ -26,60 +26,96 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<T>, CallError> {
+    let mut output: Option<T> = None;
+    filled(read(entry, own, policy, envelope, &mut output), output)
+}
+
+/// The place for the output of an operation of any type.
+pub(super) trait Output: Destination + Any {
+    /// The function that tells if the type can be read from `{}`.
+    fn takes_anything(&self) -> fn() -> bool;
+}
+
+impl<T: DeserializeOwned + 'static> Output for Option<T> {
+    fn takes_anything(&self) -> fn() -> bool {
+        || record::from_slice::<T>(b"{}").is_ok()
+    }
+}
+
+/// The envelope that [`read`] has returned, with the data that it has put into the place `output`.
+pub(super) fn filled<T>(
+    read: Result<ResponseEnvelope<()>, CallError>,
+    output: Option<T>,
+) -> Result<ResponseEnvelope<T>, CallError> {
+    read?.try_map(|()| output.ok_or_else(|| CallError::execution("nothing was read")))
+}
+
+/// Like [`typed`], but puts the data into the place `output`.
+pub(super) fn read(
+    entry: &Entry,
+    own: &OperationSpec,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+    output: &mut dyn Output,
+) -> Result<ResponseEnvelope<()>, CallError> {
     let Prepared { data, meta, warnings, variant, instead } = prepare(entry, own, policy, envelope)?;
-    let with = |data, meta, more: Vec<Warning>| {
-        let mut envelope = ResponseEnvelope::new(data, meta);
+    let with = |meta, more: Vec<Warning>| {
+        let mut envelope = ResponseEnvelope::new((), meta);
         envelope.warnings = merged(warnings, more);
         envelope
     };
     if let Some(value) = instead {
-        return match record::from_value(&value) {
-            Ok(data) => Ok(with(data, meta, Vec::new())),
+        return match record::value_into(&value, output) {
+            Ok(()) => Ok(with(meta, Vec::new())),
             Err(error) => Err(misfit::mismatch(&meta, &error, &[], Payload::Value(value))),
         };
     }
     let data = match data {
         // Bytes have no schema, and nothing to repair.
-        Payload::Body(body) => match as_output(body) {
-            Ok(data) => return Ok(with(data, meta, Vec::new())),
-            Err(body) => Payload::Value(held(&body)?),
+        Payload::Body(body) => match (output as &mut dyn Any).downcast_mut::<Option<Body>>() {
+            Some(output) => {
+                *output = Some(body);
+                return Ok(with(meta, Vec::new()));
+            }
+            None => Payload::Value(held(&body)?),
         },
         data => data,
     };
-    let takes_anything: fn() -> bool = || record::from_slice::<T>(b"{}").is_ok();
+    let takes_anything = output.takes_anything();
     let mut is_foreign = false;
     if policy != OutputPolicy::Strict
-        && let (Ok(output), is_untagged) = record::with_variant(variant, || record::strictly(|| decode(&data)))
+        && let (Ok(()), doubts) = record::with_variant(variant, || record::strictly(|| decode(&data, output)))
     {
         is_foreign = may_be_another(entry, policy, &data, variant, takes_anything);
         if !is_foreign {
-            let more = if is_untagged { of_no_variant(entry, policy, &meta, data)? } else { Vec::new() };
-            return Ok(with(output, meta, more));
+            let is_doubted = policy == OutputPolicy::Repair && doubts != Doubts::default();
+            let more = if is_doubted { doubted(entry, &meta, data, variant, doubts, output)? } else { Vec::new() };
+            return Ok(with(meta, more));
         }
     }
     // What can be repaired as text need not become a value first.
     if !is_foreign
         && let Some(Mended { text, told }) = mended_text(entry, policy, &data)?
-        && let Ok(output) = record::with_variant(variant, || match &text {
-            Some(text) if !is_as_it_came(&told) => record::from_str(text),
-            _ => decode(&data),
+        && let Ok(()) = record::with_variant(variant, || match &text {
+            Some(text) if !is_as_it_came(&told) => record::str_into(text, output),
+            _ => decode(&data, output),
         })
     {
         if !told.is_empty() {
             log(&entry.spec, &meta, &told);
         }
-        return Ok(with(output, meta, unless_removed(told)));
+        return Ok(with(meta, unless_removed(told)));
     }
     let (shaped, raw) = repaired(entry, policy, &meta, data, variant, takes_anything)?;
     if is_as_it_came(&shaped.told)
         && let Some(raw) = &raw
-        && let Ok(data) = record::with_variant(variant, || decode(raw))
+        && let Ok(()) = record::with_variant(variant, || decode(raw, output))
     {
-        return Ok(with(data, meta, Vec::new()));
+        return Ok(with(meta, Vec::new()));
     }
     // What is repaired may still have whole numbers as `2.0`, which a `number` of an integer format allows.
-    match record::with_variant(variant, || input::read_value(&shaped.value)) {
-        Ok(data) => Ok(with(data, meta, unless_removed(shaped.told))),
+    match record::with_variant(variant, || input::value_into(&shaped.value, output)) {
+        Ok(()) => Ok(with(meta, unless_removed(shaped.told))),
         Err(error) => Err(misfit::mismatch(&meta, &error, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value)))),
     }
 }
@@ -95,7 +131,7 @@ struct Prepared {
     instead: Option<Value>,
 }
 
-/// The part of [`typed`] before the type is needed.
+/// The first part of [`read`], which does not need the place.
 fn prepare(
     entry: &Entry,
     own: &OperationSpec,
@@ -141,20 +177,32 @@ fn may_be_another(
         && misfit::has_nothing_of(&entry.schemas, data, variant)
 }
 
-/// The warnings for a result in which a type kept an object of a tagged union that has no tag.
+/// The warnings for a result that was decoded with doubts. If a variant failed that may know the constants of the result, the
+/// result is repaired and decoded again; if that succeeds, it replaces the first output.
 ///
 /// # Errors
-/// If the result is an error object, which has nothing in common with the schema.
-fn of_no_variant(
+/// If an object without a tag is an error object, which has nothing in common with the schema.
+fn doubted(
     entry: &Entry,
-    policy: OutputPolicy,
     meta: &ResponseMeta,
     data: Payload,
+    variant: Option<u16>,
+    doubts: Doubts,
+    output: &mut dyn Output,
 ) -> Result<Vec<Warning>, CallError> {
-    if policy != OutputPolicy::Repair {
-        return Ok(Vec::new());
+    let shaped = match shape(entry, OutputPolicy::Repair, meta, data) {
+        Ok((shaped, _)) => shaped,
+        Err(error) if doubts.is_untagged => return Err(error),
+        Err(_) => return Ok(Vec::new()),
+    };
+    let is_repaired = shaped.told.iter().any(|told| !matches!(told.change, Change::Kept | Change::Removed));
+    // If this fails, the first output stays. It is strict, because a variant that declares less would drop properties.
+    let mut read_again =
+        || record::with_variant(variant, || record::strictly(|| input::value_into(&shaped.value, output)).0);
+    let is_read_again = doubts.is_unknown && is_repaired && !shaped.has_ended && read_again().is_ok();
+    if is_read_again {
+        return Ok(unless_removed(shaped.told));
     }
-    let (shaped, _) = shape(entry, policy, meta, data)?;
     // The type has the rest as it came.
     Ok(shaped.told.into_iter().filter(Told::is_kept).map(|told| told.warning).collect())
 }
@@ -201,21 +249,11 @@ fn unless_removed(told: Vec<Told>) -> Vec<Warning> {
     told.into_iter().filter(|told| told.change != Change::Removed).map(|told| told.warning).collect()
 }
 
-/// A body as the output, if the operation's output is a body.
-fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
-    let mut slot = Some(body);
-    let output = (&mut slot as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take);
-    match (output, slot) {
-        (Some(output), _) => Ok(output),
-        (None, body) => Err(body.unwrap_or_default()),
-    }
-}
-
-fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
+fn decode(data: &Payload, place: &mut dyn Destination) -> Result<(), DecodeError> {
     match data {
-        Payload::Json(bytes) => record::from_slice(bytes),
-        Payload::Raw(text) => record::from_str(text.get()),
-        Payload::Value(value) => record::from_value(value),
-        Payload::Body(body) => record::from_value(&serde_json::to_value(body).unwrap_or_default()),
+        Payload::Json(bytes) => record::slice_into(bytes, place),
+        Payload::Raw(text) => record::str_into(text.get(), place),
+        Payload::Value(value) => record::value_into(value, place),
+        Payload::Body(body) => record::value_into(&serde_json::to_value(body).unwrap_or_default(), place),
     }
 }
