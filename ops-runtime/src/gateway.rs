@@ -33,13 +33,17 @@ gateway.serve_stdio().await?;
 //! # Rules
 //!
 //! Every call obeys the same rules, whichever way it arrives. A [`CallPolicy`](crate::access::CallPolicy) decides which operations may be called,
-//! which need approval, and which are refused; by default queries are allowed, and everything else needs approval. If
-//! the client can ask its user (elicitation), it is asked to. Otherwise the tool's result tells the model to ask, with
-//! a key for the call that follows the user's approval. Callers have [limits](CallerLimits), and an [audit
-//! log](AuditLog) records their calls.
+//! which need approval, and which are refused; by default, operations that change nothing are allowed, and those that
+//! [may change something](crate::spec::OperationSpec::may_change) need approval. If the client can ask its user
+//! (elicitation), the gateway requests that. Otherwise, the tool's result tells the model to ask the user, and has a key:
+//! the model repeats the call with it after the approval. Callers have [limits](CallerLimits), and an
+//! [audit log](AuditLog) records their calls.
 //!
 //! Over stdio the caller is the owner, who started the process: access rules are not checked. Over HTTP they are
 //! checked against the identity that the authenticator returns, and callers find and call only what they may call.
+//!
+//! Servers, services and registries of a gateway work on after the [`Gateway`] is dropped. A registry without a server then
+//! follows no further changes of the operations.
 
 mod approval;
 mod audit;
@@ -77,7 +81,7 @@ pub use self::large::{Fitted, Part, ReadAt, ResultLimits, Results, Unit};
 pub use self::limits::{CallPermit, CallerLimits, Limiter, Rate};
 
 use self::core::Core;
-use crate::mcp::{McpClients, McpServer, McpServerOptions, McpService};
+use crate::mcp::{McpServer, McpServerOptions, McpService};
 use crate::{BoxFuture, CallError, Diagnostic, Identity, Registry};
 
 /// Number of operations from which `search` replaces one tool per operation.
@@ -111,8 +115,6 @@ pub struct Gateway {
     diagnostics: Arc<Vec<(String, Diagnostic)>>,
     failures: Arc<Vec<(String, CallError)>>,
     without_credentials: Arc<Vec<(String, String)>>,
-    /// Kept to keep their connections open.
-    _servers: Option<McpClients>,
 }
 
 impl Gateway {

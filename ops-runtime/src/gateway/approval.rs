@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use super::audit::files;
 use super::caller::CallerId;
 use super::large;
+use super::rules::MadeBy;
 use super::summary::{in_order, name, summary};
 use crate::mcp::McpPeer;
 use crate::model::hex::hex;
 use crate::model::lock::lock;
 use crate::model::random;
 use crate::run::registry::Entry;
-use crate::{CallError, Context, ErrorCode, OperationKind, OperationSpec};
+use crate::{BoxFuture, CallError, CancelToken, Context, ErrorCode, OperationSpec};
 
 /// The code of a call that waits for approval.
 pub(super) const NEEDED: &str = "APPROVAL_NEEDED";
@@ -30,6 +31,9 @@ const KEPT_FOR: Duration = Duration::from_secs(3_600);
 /// The beginning of the keys of the gateway's own questions. Handlers behind it ask under keys of their own within the same
 /// request: an answer to a question of the one must not be taken for that of the other.
 pub(super) const OWN_KEYS: &str = "ops-gateway/";
+
+/// The method of the questions.
+pub(super) const METHOD: &str = "elicitation/create";
 
 /// How much of an input is shown to the user, in bytes of JSON.
 const SHOWN: usize = 2_000;
@@ -54,40 +58,79 @@ pub(super) struct Call {
     about: [u8; 32],
 }
 
+impl Call {
+    pub(super) fn new(caller: &CallerId, id: &str, input: &Value) -> Self {
+        Self { key: random::key(), since: Instant::now(), caller: caller.clone(), about: about(id, input) }
+    }
+}
+
 impl Waiting {
     /// Adds a waiting call, and returns its key.
     pub(super) fn add(&self, caller: &CallerId, id: &str, input: &Value) -> String {
-        let call = Call { key: random::key(), since: Instant::now(), caller: caller.clone(), about: about(id, input) };
+        let call = Call::new(caller, id, input);
         let key = call.key.clone();
+        self.keep(call);
+        key
+    }
+
+    /// Removes and returns the call that waits under the key, if the caller, the operation and the input are the same.
+    pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> Option<Call> {
+        self.find(caller, id, input, |call| call.key == key)
+    }
+
+    /// Removes and returns a call of the caller with the same operation and input, whatever its key is.
+    pub(super) fn take(&self, caller: &CallerId, id: &str, input: &Value) -> Option<Call> {
+        self.find(caller, id, input, |_| true)
+    }
+
+    fn find(&self, caller: &CallerId, id: &str, input: &Value, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {
+        let about = about(id, input);
         let mut waiting = lock(&self.0);
-        waiting.retain(|call| call.since.elapsed() < KEPT_FOR);
-        // First one of the same caller if it has many, so that no caller displaces the calls of others.
-        if waiting.iter().filter(|call| call.caller == *caller).count() >= WAITING_OF_ONE
-            && let Some(oldest) = waiting.iter().position(|call| call.caller == *caller)
+        let found = waiting.iter().position(|call| is_meant(call) && call.caller == *caller && call.about == about);
+        let call = found.and_then(|index| waiting.remove(index));
+        call.filter(|call| call.since.elapsed() < KEPT_FOR)
+    }
+
+    /// Adds a call that waits. Its time counts from when the model made the call.
+    fn keep(&self, call: Call) {
+        let is_own = |other: &Call| other.caller == call.caller;
+        let mut waiting = lock(&self.0);
+        waiting.retain(|other| other.since.elapsed() < KEPT_FOR);
+        // If the caller has many calls, its own oldest one is dropped, so that no caller displaces the calls of others.
+        if waiting.iter().filter(|other| is_own(other)).count() >= WAITING_OF_ONE
+            && let Some(oldest) = waiting.iter().position(is_own)
         {
             waiting.remove(oldest);
         }
         if waiting.len() >= WAITING {
             waiting.pop_front();
         }
-        waiting.push_back(call);
-        key
-    }
-
-    /// Removes and returns the call that waits under the key, if the caller, the operation and the input are the same.
-    pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> Option<Call> {
-        let about = about(id, input);
-        let mut waiting = lock(&self.0);
-        let found = waiting.iter().position(|call| call.key == key && call.caller == *caller && call.about == about);
-        let call = found.and_then(|index| waiting.remove(index));
-        call.filter(|call| call.since.elapsed() < KEPT_FOR)
-    }
-
-    /// Lets a call wait again, as if it had not been redeemed.
-    pub(super) fn put_back(&self, call: Call) {
-        let mut waiting = lock(&self.0);
         let place = waiting.partition_point(|other| other.since <= call.since);
         waiting.insert(place, call);
+    }
+}
+
+/// A user's approval of a call. If the call is not made, for example because of a limit or its deadline, the approval is kept
+/// for the same call. If the call was cancelled, the approval is dropped, because the user may have stopped the call.
+pub(super) struct Yes<'a> {
+    waiting: &'a Waiting,
+    call: Option<Call>,
+    made_by: &'a MadeBy,
+    context: &'a Context,
+}
+
+impl<'a> Yes<'a> {
+    pub(super) fn new(waiting: &'a Waiting, call: Call, made_by: &'a MadeBy, context: &'a Context) -> Self {
+        Self { waiting, call: Some(call), made_by, context }
+    }
+}
+
+impl Drop for Yes<'_> {
+    fn drop(&mut self) {
+        let is_withdrawn = self.context.cancel_token().is_some_and(CancelToken::is_cancelled);
+        if let Some(call) = self.call.take().filter(|_| !self.made_by.is_made() && !is_withdrawn) {
+            self.waiting.keep(call);
+        }
     }
 }
 
@@ -109,26 +152,28 @@ pub(super) fn key(id: &str, input: &Value) -> String {
 ///
 /// # Errors
 /// If the client can't ask, with the code [`NEEDED`]; if its user declines, with `ACCESS_DENIED`.
-pub(super) async fn ask(
-    peer: &McpPeer,
-    key: &str,
-    entry: &Entry,
-    input: &Value,
-    context: Option<&Context>,
-) -> Result<(), CallError> {
-    let spec = &*entry.spec;
-    if !peer.supports("elicitation") {
-        return Err(needed(spec));
-    }
-    let message = question(entry, input, context);
-    let schema = json!({ "type": "object", "properties": {} });
-    let params = json!({ "message": message, "requestedSchema": schema });
-    let answer = peer.ask(key, "elicitation/create", params).await?;
-    match answer.get("action").and_then(Value::as_str) {
-        Some("accept") => Ok(()),
-        Some("decline") => Err(declined(spec)),
-        _ => Err(dismissed(spec)),
-    }
+pub(super) fn ask<'a>(
+    peer: &'a McpPeer,
+    key: &'a str,
+    entry: &'a Entry,
+    input: &'a Value,
+    context: Option<&'a Context>,
+) -> BoxFuture<'a, Result<(), CallError>> {
+    Box::pin(async move {
+        let spec = &*entry.spec;
+        if !peer.supports("elicitation") {
+            return Err(needed(spec));
+        }
+        let message = question(entry, input, context);
+        let schema = json!({ "type": "object", "properties": {} });
+        let params = json!({ "message": message, "requestedSchema": schema });
+        let answer = peer.ask(key, METHOD, params).await?;
+        match answer.get("action").and_then(Value::as_str) {
+            Some("accept") => Ok(()),
+            Some("decline") => Err(declined(spec)),
+            _ => Err(dismissed(spec)),
+        }
+    })
 }
 
 /// The text of the question: the operation and its input. Of a file, the size is shown, and the name and type if they
@@ -154,10 +199,7 @@ pub(super) fn question(entry: &Entry, input: &Value, context: Option<&Context>) 
 
 /// The error of a call without approval.
 pub(super) fn needed(spec: &OperationSpec) -> CallError {
-    let why = match spec.kind {
-        OperationKind::Mutation => "changes something, so",
-        _ => "is one that the policy asks about:",
-    };
+    let why = if spec.may_change() { "changes something, so" } else { "is one that the policy asks about:" };
     let message = format!(
         "`{}` {why} somebody has to agree to the call, and this client cannot ask its user (elicitation). \
          Whoever runs this server can let it pass by the policy (`allow`), or serve the tools `search`, `describe` and `call`",

@@ -12,9 +12,7 @@ use super::{AuditLog, CallerLimits, Gateway, ResultLimits, Results, Tools, appro
 use super::{place, programs};
 use crate::mcp::{McpClients, McpConfig, McpServerOptions};
 use crate::run::filter::Filters;
-use crate::{
-    BoxFuture, CallError, CallPolicy, HttpConfig, Identity, OperationKind, OperationSpec, Registry, RegistryError,
-};
+use crate::{BoxFuture, CallError, CallPolicy, HttpConfig, Identity, OperationSpec, Registry, RegistryError};
 
 /// Builds a gateway.
 #[derive(Default)]
@@ -100,9 +98,9 @@ impl GatewayBuilder {
         self
     }
 
-    /// Shows only queries, which change nothing.
+    /// Shows only operations that change nothing: those for which [`OperationSpec::may_change`] is false.
     pub fn read_only(self) -> Self {
-        self.with_filter(|spec| spec.kind != OperationKind::Mutation)
+        self.with_filter(|spec| !spec.may_change())
     }
 
     /// Sets which tools models see.
@@ -161,7 +159,7 @@ impl GatewayBuilder {
         self
     }
 
-    /// Sets how long results may be, and how many are kept for reading on.
+    /// Sets how long results may be, and how many are kept so that a model can read the rest.
     pub fn with_results(mut self, limits: ResultLimits) -> Self {
         self.results = limits;
         self
@@ -219,7 +217,7 @@ impl GatewayBuilder {
         }
         warn_of_patterns(&self.policy, &registry);
         let rules = Arc::new(Rules::new(self.policy, self.limits.clone(), self.audit));
-        let gate = Gate::new(registry, self.filters, rules);
+        let gate = Gate::new(registry, servers, self.filters, rules);
         let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
         #[allow(unused_mut, reason = "programs are set below")]
         let mut core = Core::new(gate, Results::new(self.results), approvals);
@@ -235,7 +233,6 @@ impl GatewayBuilder {
             diagnostics: Arc::new(diagnostics),
             failures: Arc::new(failures),
             without_credentials: Arc::new(without_credentials),
-            _servers: servers,
         })
     }
 }

@@ -8,14 +8,14 @@ use arc_swap::ArcSwapOption;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, Semaphore};
 
-use super::approval::{self, Approved, Waiting};
+use super::approval::{self, Approved, Waiting, Yes};
 use super::blocks::{MEDIA, beside, media, text_of};
 use super::caller::CallerId;
 use super::find::{self, View};
 use super::gate::Gate;
 use super::large::{Fitted, ReadAt, Results};
 use super::rules::{MadeBy, TooSoon, caller_of};
-use super::tool_result::{answer, blocks};
+use super::tool_result::{answer, blocks, whole};
 use crate::model::nearest::{nearest, question};
 use crate::model::request_id::RequestId;
 use crate::normalise::UNDECLARED;
@@ -43,21 +43,6 @@ pub(super) struct Core {
     making: Mutex<()>,
     /// A permit for each explanation of a mistaken call that is made at a time. More would only slow down other work.
     explaining: Arc<Semaphore>,
-}
-
-/// An approval, to be put back if the call is not made: for example because of a rate limit, or because it was dropped.
-struct Yes<'a> {
-    waiting: &'a Waiting,
-    call: Option<approval::Call>,
-    made_by: &'a MadeBy,
-}
-
-impl Drop for Yes<'_> {
-    fn drop(&mut self) {
-        if let Some(call) = self.call.take().filter(|_| !self.made_by.is_made()) {
-            self.waiting.put_back(call);
-        }
-    }
 }
 
 /// How approval is asked for.
@@ -185,10 +170,10 @@ impl Core {
         };
         let made_by = MadeBy::new(caller);
         let agreed = approval.and_then(|key| self.approvals.waiting.redeem(key, caller, id, &input));
-        // An approval is used up by a call that is made; until then, its key is kept.
+        // The key of an approval is kept until the approved call is made or cancelled.
         let _yes = agreed.map(|call| {
             options.extensions.insert_own(Approved);
-            Yes { waiting: &self.approvals.waiting, call: Some(call), made_by: &made_by }
+            Yes::new(&self.approvals.waiting, call, &made_by, context)
         });
         options.extensions.insert_own(made_by.clone());
         options.extensions.insert_own(Exact);
@@ -355,7 +340,7 @@ impl Core {
         }
         let mut at = ReadAt::new();
         at.pointer = input.get("pointer").and_then(Value::as_str).map(str::to_owned);
-        at.from = input.get("from").and_then(Value::as_u64).and_then(|from| usize::try_from(from).ok());
+        at.from = input.get("from").and_then(whole);
         let cursor = input.get("cursor").and_then(Value::as_str).unwrap_or_default();
         match self.results.read(caller, cursor, &at) {
             Ok(fitted) => blocks(false, self.as_text(fitted)),
@@ -430,7 +415,7 @@ fn not_to_read_on(input: &Value, name_of_it: &str) -> Option<String> {
     for (name, value) in members.filter(|(_, value)| !value.is_null()) {
         let fits = match name.as_str() {
             "cursor" | "pointer" => value.is_string(),
-            "from" => value.is_u64(),
+            "from" => whole(value).is_some(),
             _ => {
                 let meant = question(&nearest(name, TAKEN, 1));
                 return Some(format!("`{name_of_it}` takes `cursor`, `pointer` and `from`, and no `{name}`{meant}"));

@@ -3,11 +3,13 @@
 mod told;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 
 use self::told::{Stays, ended, unasked, waits};
-use super::approval::OWN_KEYS;
+use super::approval::{self, OWN_KEYS};
 use super::core::Core;
 use super::host::{ModelHost, Noted};
 use super::programs::Programs;
@@ -15,7 +17,8 @@ use super::rules::caller_of;
 use super::tool_result::{answer, drop_unsaid, text_of, wrong};
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::program::{Ask, Host, Outcome, Program, StoredJournal};
+use crate::program::{Ask, Host, JournalStore, Outcome, Program, StoredJournal};
+use crate::run::context::now;
 use crate::run::principal::Principal;
 use crate::{
     BoxFuture, CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, Registration,
@@ -74,6 +77,17 @@ impl Endpoint for Tool {
     }
 }
 
+/// The longest time by which a program ends before the deadline of its call, so that its report can be sent.
+const REPORT: Duration = Duration::from_secs(1);
+
+/// The time at which a program must end or stop to wait. If it ran until the deadline of its call, the model would learn
+/// neither what the program has changed nor its key. `None` if the call has no deadline.
+fn reports_by(context: &Context) -> Option<Instant> {
+    let deadline = context.deadline()?;
+    let left = deadline.saturating_duration_since(now());
+    deadline.checked_sub(REPORT.min(left / 10))
+}
+
 /// True if there is a program. Where there is none, models also write `null` or an empty text.
 fn has_code(input: &Map<String, Value>) -> bool {
     input.get("code").and_then(Value::as_str).is_some_and(|code| !code.is_empty())
@@ -101,11 +115,13 @@ async fn execute(
     }
     let source = text_of(input, "code")?;
     let view = core.view().await?;
-    let peer = McpPeer::of(&context).filter(|peer| peer.supports("elicitation"));
+    let peer = McpPeer::of(&context);
     let program = Program::new(source, view.functions(&core.gate, &principal)).with_place(programs.place.as_str());
 
-    // The key of a waiting program is in the call, or in the answers of its client.
+    // The key of a waiting program is in the input of the call, or in the questions that a client sends back when it repeats
+    // the call, even without answers. Without the key, the program would run from its start, and repeat its calls.
     let answered = peer.as_ref().and_then(answered);
+    let peer = peer.filter(|peer| peer.supports("elicitation"));
     let given = input.get("resume").and_then(Value::as_str).map(str::to_owned);
     let waited = answered.as_ref().map(|answered| answered.key.clone()).or(given);
     if waited.is_none() && (input.contains_key("approve") || input.contains_key("decline")) {
@@ -117,7 +133,8 @@ async fn execute(
     let key = waited.unwrap_or_else(random::key);
     // Each caller has journals of its own.
     let name = format!("{caller:?}/{key}");
-    let host = ModelHost { core: core.clone(), principal, context, view, caller, noted: Noted::default() };
+    let (noted, deadline) = (Noted::default(), reports_by(&context));
+    let host = ModelHost { core: core.clone(), principal, context, view, caller, noted, deadline };
     let run = Run { core, programs, source, program, host, peer, key, name };
     // Before the user's answers are taken: a call that is refused here is repeated with them.
     let _permit = programs.limiter.admit(&run.host.caller).await?;
@@ -150,7 +167,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn kept(&self) -> StoredJournal<'_> {
-        StoredJournal::new(&*self.programs.store, &self.name)
+        StoredJournal::new(&*self.programs.store, &self.name).with_deadline(self.host.deadline)
     }
 
     /// The journal of a program that waited, with the answers to its questions; `declined` is told of the calls that they
@@ -184,7 +201,20 @@ impl Run<'_> {
     }
 
     /// Runs the program until it ends, or until it waits for a user that cannot be asked.
-    async fn until_done<'k>(&'k self, mut kept: StoredJournal<'k>, mut has_waited: bool) -> ResponseEnvelope<Payload> {
+    async fn until_done(&self, kept: StoredJournal<'_>, has_waited: bool) -> ResponseEnvelope<Payload> {
+        let name = (!has_waited).then(|| self.name.clone());
+        let mut untold = Untold { store: self.programs.store.clone(), name };
+        let result = self.rounds(kept, has_waited, &mut untold).await;
+        untold.told();
+        result
+    }
+
+    async fn rounds<'k>(
+        &'k self,
+        mut kept: StoredJournal<'k>,
+        mut has_waited: bool,
+        untold: &mut Untold,
+    ) -> ResponseEnvelope<Payload> {
         loop {
             let report = self.programs.sandbox.run_stored(&self.program, &kept, &self.host).await;
             let Outcome::Waiting(waiting) = &report.outcome else {
@@ -203,6 +233,10 @@ impl Run<'_> {
                 waiting.asks.iter().take(told).for_each(|ask| self.host.waits(ask));
                 return result;
             };
+            if peer.repeats() {
+                // The key of the question contains the program's key, so the client has it from here on.
+                untold.told();
+            }
             kept = self.kept().existing();
             for ask in &waiting.asks {
                 kept = match self.host.ask(peer, &question(&self.key, ask), ask).await {
@@ -222,28 +256,57 @@ impl Run<'_> {
     }
 }
 
+/// The journal of a program whose key no client or model has received. It is removed if the call is dropped, because the
+/// program could not be resumed.
+struct Untold {
+    store: Arc<dyn JournalStore>,
+    /// `None` once the key was sent.
+    name: Option<String>,
+}
+
+impl Untold {
+    fn told(&mut self) {
+        self.name = None;
+    }
+}
+
+impl Drop for Untold {
+    fn drop(&mut self) {
+        let (Some(name), Ok(runtime)) = (self.name.take(), Handle::try_current()) else { return };
+        let store = self.store.clone();
+        runtime.spawn(async move {
+            if let Err(error) = store.remove(&name).await {
+                tracing::warn!(%error, "the journal of a cancelled program could not be removed");
+            }
+        });
+    }
+}
+
 /// The key of a program's question.
 fn question(program: &str, ask: &Ask) -> String {
     format!("{OWN_KEYS}{QUESTION}{program}.{}", ask.key)
 }
 
-/// The answers of a client's user to the questions of a program.
+/// A program that asked the client's user, and the answers.
 struct Answered {
+    /// The key of the program.
     key: String,
     /// Each question's key, and true if the call is approved.
     answers: Vec<(String, bool)>,
 }
 
-/// The answers to the questions of the program that asked last.
+/// The program that asked in earlier rounds of the call, with the answers to its questions, if there are any.
 fn answered(peer: &McpPeer) -> Option<Answered> {
     let mut found: Option<Answered> = None;
-    for (question, answer) in peer.answers() {
+    for (question, answer) in peer.earlier(approval::METHOD) {
         let own = question.strip_prefix(OWN_KEYS).and_then(|own| own.strip_prefix(QUESTION));
         let Some((key, ask)) = own.and_then(|rest| rest.split_once('.')) else { continue };
-        let said = (ask.to_owned(), answer.get("action").and_then(Value::as_str) == Some("accept"));
-        match &mut found {
-            Some(found) if found.key == key => found.answers.push(said),
-            _ => found = Some(Answered { key: key.to_owned(), answers: vec![said] }),
+        if found.as_ref().is_none_or(|found| found.key != key) {
+            found = Some(Answered { key: key.to_owned(), answers: Vec::new() });
+        }
+        if let (Some(found), Some(answer)) = (&mut found, answer) {
+            let is_yes = answer.get("action").and_then(Value::as_str) == Some("accept");
+            found.answers.push((ask.to_owned(), is_yes));
         }
     }
     found

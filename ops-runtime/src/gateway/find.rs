@@ -136,10 +136,11 @@ pub(super) fn is_denied(gate: &Gate, spec: &OperationSpec) -> bool {
 
 /// An operation in a list: its id, its summary, and its input.
 fn line(text: &mut String, gate: &Gate, spec: &OperationSpec) {
-    let kind = match spec.kind {
-        OperationKind::Query => "",
-        OperationKind::Mutation => " (changes)",
-        _ => " (streams)",
+    let kind = match (spec.kind, spec.may_change()) {
+        (OperationKind::Subscription, true) => " (streams, changes)",
+        (OperationKind::Subscription, false) => " (streams)",
+        (_, true) => " (changes)",
+        (_, false) => "",
     };
     let deprecated = if spec.deprecated { " (deprecated)" } else { "" };
     let denied = if is_denied(gate, spec) { " (denied by the policy of this gateway)" } else { "" };

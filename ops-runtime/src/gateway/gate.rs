@@ -5,7 +5,6 @@
 //! HTTP.
 
 use std::collections::HashMap;
-use std::future::ready;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,31 +17,36 @@ use tokio_util::sync::CancellationToken;
 
 use super::rules::Rules;
 use crate::adapter::Bodies;
+use crate::mcp::McpClients;
 use crate::model::lock::lock;
 use crate::run::ending::Ending;
 use crate::run::filter::Filters;
 use crate::run::handler::{Erased, InputForm};
 use crate::run::pipeline::{Guard, Limits, StreamGuard};
-use crate::run::registry::{Entry, WeakRegistry};
+use crate::run::registry::Entry;
 use crate::{
     BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registry, ResponseEnvelope,
 };
 
 /// The operations of a registry that pass a filter, under rules.
+///
+/// Servers own only the gate's registry. It owns everything that its calls need, so calls work after the gateway is dropped.
 pub(super) struct Gate {
     registry: Registry,
-    behind: Registry,
-    filters: Filters,
-    rules: Arc<Rules>,
-    made: Mutex<Made>,
+    source: Arc<Source>,
     is_following: AtomicBool,
+    /// Cancelled when the last clone of the gate's registry is dropped.
     ended: CancellationToken,
 }
 
-impl Drop for Gate {
-    fn drop(&mut self) {
-        self.ended.cancel();
-    }
+/// The source of the gate's registry.
+struct Source {
+    behind: Registry,
+    /// Kept to keep their connections open.
+    _servers: Option<McpClients>,
+    filters: Filters,
+    rules: Arc<Rules>,
+    made: Mutex<Made>,
 }
 
 /// The entries of the gate, each with the original entry.
@@ -53,56 +57,53 @@ struct Made {
 }
 
 impl Gate {
-    pub(super) fn new(behind: Registry, filters: Filters, rules: Arc<Rules>) -> Arc<Self> {
-        let registry = Registry::builder().with_policy(behind.policy()).build();
-        let gate = Arc::new(Self {
-            registry,
-            behind,
-            filters,
-            rules,
-            made: Mutex::default(),
-            is_following: AtomicBool::new(false),
-            ended: CancellationToken::new(),
-        });
-        gate.follow();
-        gate
+    /// The gate of a registry, in which the tools of these servers are registered.
+    pub(super) fn new(behind: Registry, servers: Option<McpClients>, filters: Filters, rules: Arc<Rules>) -> Arc<Self> {
+        let ended = CancellationToken::new();
+        // The guard cancels `ended` when the registry is dropped. Handlers get the state of the registry behind, not this one.
+        let registry = Registry::builder().with_policy(behind.policy()).with_state(ended.clone().drop_guard()).build();
+        let source = Arc::new(Source { behind, _servers: servers, filters, rules, made: Mutex::default() });
+        source.follow(&registry);
+        Arc::new(Self { registry, source, is_following: AtomicBool::new(false), ended })
     }
 
     /// The present operations as callers see them.
     pub(super) fn registry(&self) -> &Registry {
-        self.follow();
+        self.source.follow(&self.registry);
         &self.registry
     }
 
     /// The rules for calls.
     pub(super) fn rules(&self) -> &Rules {
-        &self.rules
+        &self.source.rules
     }
 
-    /// Follows changes of the registry behind the gate, for servers that use only the gate's registry, until the gate
-    /// is dropped. Does nothing outside of a runtime.
-    pub(super) fn keep_following(self: &Arc<Self>) {
+    /// Keeps the gate's registry up to date with the registry behind it until the gate's registry is dropped. Servers need
+    /// this, because they use only the gate's registry. Does nothing outside of a runtime.
+    pub(super) fn keep_following(&self) {
         let Ok(runtime) = Handle::try_current() else { return };
         if self.is_following.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (gate, behind, ended) = (Arc::downgrade(self), self.behind.clone(), self.ended.clone());
+        let (source, registry, ended) = (self.source.clone(), self.registry.downgrade(), self.ended.clone());
         runtime.spawn(async move {
             loop {
-                let version = behind.version();
-                let Some(gate) = gate.upgrade() else { return };
-                gate.follow();
-                drop(gate);
-                let (ended, changed) = (pin!(ended.cancelled()), pin!(behind.changed(version)));
+                let version = source.behind.version();
+                let Some(registry) = registry.upgrade() else { return };
+                source.follow(&registry);
+                drop(registry);
+                let (ended, changed) = (pin!(ended.cancelled()), pin!(source.behind.changed(version)));
                 if let Either::Left(_) = select(ended, changed).await {
                     return;
                 }
             }
         });
     }
+}
 
-    /// Updates the gate if the registry behind it has changed.
-    pub(super) fn follow(&self) {
+impl Source {
+    /// Updates the gate's registry if the registry behind it has changed.
+    fn follow(&self, registry: &Registry) {
         let mut made = lock(&self.made);
         let table = self.behind.table();
         if made.version == Some(table.version) {
@@ -115,39 +116,34 @@ impl Gate {
                 let kept = made.entries.get(&id).filter(|(of, _)| Arc::ptr_eq(of, behind));
                 let gated = match kept {
                     Some((_, gated)) => gated.clone(),
-                    None => self.gated(behind)?,
+                    None => self.gated(behind, registry)?,
                 };
                 Some((id, (behind.clone(), gated)))
             })
             .collect();
-        self.registry.replace_all(entries.values().map(|(_, gated)| gated.clone()));
+        registry.replace_all(entries.values().map(|(_, gated)| gated.clone()));
         *made = Made { version: Some(table.version), entries };
     }
 
-    fn gated(&self, behind: &Arc<Entry>) -> Option<Arc<Entry>> {
-        let handler = behind.handler.as_ref().map(|handler| {
-            let (operation, rules) = (behind.clone(), self.rules.clone());
-            let gated = Handler::endpoint(Gated {
-                operation,
-                rules,
-                inner: handler.erased.clone(),
-                behind: self.behind.downgrade(),
-            })
-            .keeping_time(handler.is_foreign);
+    fn gated(&self, operation: &Arc<Entry>, registry: &Registry) -> Option<Arc<Entry>> {
+        let handler = operation.handler.as_ref().map(|handler| {
+            let (operation, behind, rules) = (operation.clone(), self.behind.clone(), self.rules.clone());
+            let inner = handler.erased.clone();
+            let gated = Handler::endpoint(Gated { operation, behind, rules, inner }).keeping_time(handler.is_foreign);
             // Only the audit log asks how a call has ended.
             if self.rules.has_audit() { gated.noting_end() } else { gated }
         });
         // The registry behind has the same spec, so it can be registered.
-        self.registry.make_entry(behind.spec.clone(), handler).ok()
+        registry.make_entry(operation.spec.clone(), handler).ok()
     }
 }
 
 /// An operation behind the gate.
 struct Gated {
     operation: Arc<Entry>,
+    behind: Registry,
     rules: Arc<Rules>,
     inner: Arc<dyn Erased>,
-    behind: WeakRegistry,
 }
 
 /// How the operation behind the gate is run.
@@ -160,11 +156,11 @@ type Run = fn(
 
 impl Gated {
     /// The context for the handler behind the gate: it makes further calls in its own name, and not the caller's.
-    fn context(&self, mut context: Context) -> Result<Context, CallError> {
-        context.registry = self.behind.upgrade().ok_or_else(|| CallError::execution("the gateway has ended"))?;
+    fn context(&self, mut context: Context) -> Context {
+        context.registry = self.behind.clone();
         // Time before the operation begins, such as for the user's answer, counts only for the caller's deadline.
         context.timeout = self.operation.timeout;
-        Ok(context)
+        context
     }
 
     fn run(
@@ -174,10 +170,7 @@ impl Gated {
         run: Run,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         let (operation, rules, inner) = (self.operation.clone(), self.rules.clone(), self.inner.clone());
-        let inside = match self.context(context.clone()) {
-            Ok(inside) => inside,
-            Err(error) => return Box::pin(ready(Err(error))),
-        };
+        let inside = self.context(context.clone());
         Box::pin(async move {
             if let Payload::Value(input) = &input {
                 rules.check_members(&operation, input, &context)?;
@@ -214,10 +207,7 @@ impl Endpoint for Gated {
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         let (operation, rules, inner) = (self.operation.clone(), self.rules.clone(), self.inner.clone());
-        let mut inside = match self.context(context.clone()) {
-            Ok(inside) => inside,
-            Err(error) => return Box::pin(ready(Err(error))),
-        };
+        let mut inside = self.context(context.clone());
         Box::pin(async move {
             rules.check_members(&operation, &input, &context)?;
             let input = Payload::Value(input);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ use crate::mcp::McpPeer;
 use crate::model::lock::lock;
 use crate::model::protocol::tool_failed;
 use crate::program::{Ask, Describe, Host, Search};
+use crate::run::context::until;
 use crate::run::pipeline;
 use crate::run::principal::Principal;
 use crate::run::registry::{Entry, Exact};
@@ -28,6 +30,8 @@ pub(super) struct ModelHost {
     pub(super) view: Arc<View>,
     pub(super) caller: CallerId,
     pub(super) noted: Noted,
+    /// The latest time for the user's answer to reach the program. `None` if its call has no deadline.
+    pub(super) deadline: Option<Instant>,
 }
 
 /// Events of a run that its report should mention.
@@ -120,7 +124,9 @@ impl ModelHost {
     pub(super) async fn ask(&self, peer: &McpPeer, key: &str, ask: &Ask) -> Result<bool, CallError> {
         let entry = self.entry(&ask.id)?;
         let asking = self.asking(&entry, ask)?;
-        match approval::ask(peer, key, &entry, &ask.input, None).await {
+        let late = || Err(CallError::new(ErrorCode::Timeout, "the user did not answer within the time of the call"));
+        let answer = until(self.deadline, approval::ask(peer, key, &entry, &ask.input, None)).await;
+        match answer.unwrap_or_else(late) {
             Ok(()) => {
                 asking.agreed();
                 Ok(true)
@@ -169,8 +175,7 @@ impl Host for ModelHost {
             if let Some(peer) = McpPeer::for_program(&self.context) {
                 options.extensions.insert(peer);
             }
-            let is_mutation = entry.spec.kind == OperationKind::Mutation;
-            let _noting = is_mutation.then_some(Noting { noted: &self.noted, id, made_by: &made_by });
+            let _noting = entry.spec.may_change().then_some(Noting { noted: &self.noted, id, made_by: &made_by });
             let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
             let (request, given) = (invocation.context.id(), input.clone());
             let result = if entry.spec.kind == OperationKind::Subscription {
@@ -221,8 +226,7 @@ impl Host for ModelHost {
     }
 
     fn is_query(&self, id: &str) -> bool {
-        find::entry(&self.core.gate, &self.principal, id)
-            .is_some_and(|entry| entry.spec.kind != OperationKind::Mutation)
+        find::entry(&self.core.gate, &self.principal, id).is_some_and(|entry| !entry.spec.may_change())
     }
 
     fn search(&self) -> Option<&dyn Search> {

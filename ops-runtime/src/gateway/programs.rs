@@ -13,8 +13,8 @@ use crate::model::lock::lock;
 use crate::program::{Functions, Hold, Journal, JournalStore, Limits, MemoryStore, Sandbox};
 use crate::run::principal::Principal;
 
-/// Limits of waiting programs, of one caller and of all: their number, and the bytes of their journals. Beyond, the
-/// oldest is dropped.
+/// Limits of waiting programs, of one caller and of all callers: their number, and the memory of their journals in bytes. If
+/// a limit is exceeded, the oldest program is dropped. A journal that alone exceeds the memory of one caller is not kept.
 const OF_ONE: Room = Room { programs: 50, bytes: 64 << 20 };
 const OF_ALL: Room = Room { programs: 1_000, bytes: 256 << 20 };
 
@@ -115,7 +115,20 @@ impl JournalStore for Recent {
 
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async move {
-            for gone in self.touch(name, journal.bytes()) {
+            let bytes = journal.bytes();
+            if bytes > OF_ONE.bytes {
+                if journal.waits() {
+                    return Err(io::Error::other(format!(
+                        "the calls of the program take {bytes} bytes of memory, and {} are the most of one that waits: read less \
+                         in a program that asks the user",
+                        OF_ONE.bytes
+                    )));
+                }
+                // A program that does not wait needs no journal. An older journal lacks its latest calls: a program that was
+                // resumed with it would make these calls again.
+                return self.remove(name).await;
+            }
+            for gone in self.touch(name, bytes) {
                 self.journals.remove(&gone).await?;
             }
             self.journals.save(name, journal).await
@@ -156,6 +169,8 @@ impl View {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -171,6 +186,56 @@ mod tests {
         let large = recent.touch("ann/large", OF_ONE.bytes - 3_000);
         assert_eq!((large.len(), large.first().map(String::as_str)), (OF_ONE.programs - 3, Some("ann/1")));
         assert!(recent.touch("bob/1", 1_000).is_empty());
+    }
+
+    /// The memory of a list is many times the length of its JSON.
+    #[tokio::test]
+    async fn journals_count_by_the_memory_that_they_take() {
+        let recent = Recent::default();
+        // Two such journals reach the limit of a caller.
+        let journal = of_zeros(OF_ONE.bytes / (7 * size_of::<Value>()), "asked");
+        let text = journal.to_json().unwrap();
+        assert!(text.len() * 10 < OF_ONE.bytes, "{}", text.len());
+        for n in 0..3 {
+            recent.save(&format!("ann/{n}"), &journal).await.unwrap();
+        }
+        assert!(recent.load("ann/0").await.unwrap().is_none());
+        assert!(recent.load("ann/1").await.unwrap().is_some());
+        assert!(recent.load("ann/2").await.unwrap().is_some());
+    }
+
+    /// The journal of a program with one call, whose input is a list of that many zeros.
+    fn of_zeros(number: usize, state: &str) -> Journal {
+        let calls = json!([{ "id": "t.add", "input": vec![0; number], "state": state }]);
+        let journal = json!({ "version": 1, "program": "", "seed": [1, 1, 1, 1], "started": 0, "calls": calls });
+        Journal::from_json(&journal.to_string()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn no_program_displaces_others_by_its_size() {
+        let recent = Recent::default();
+        let small = of_zeros(1, "asked");
+        for name in ["bob/1", "ann/1", "ann/2"] {
+            recent.save(name, &small).await.unwrap();
+        }
+        let many = OF_ONE.bytes / (2 * size_of::<Value>());
+        let large = of_zeros(many, "asked");
+        let refused = recent.save("ann/2", &large).await.unwrap_err().to_string();
+        let wanted = format!(
+            "the calls of the program take {} bytes of memory, and 67108864 are the most of one that waits: read less in a \
+             program that asks the user",
+            large.bytes()
+        );
+        assert_eq!(refused, wanted);
+        for name in ["bob/1", "ann/1", "ann/2"] {
+            assert_eq!(recent.load(name).await.unwrap().as_ref(), Some(&small), "{name}");
+        }
+        // A large program that does not wait goes on. Its older journal is removed, since it lacks the latest calls.
+        recent.save("ann/2", &of_zeros(many, "started")).await.unwrap();
+        assert_eq!(recent.load("ann/2").await.unwrap(), None);
+        assert_eq!(recent.load("bob/1").await.unwrap(), Some(small));
+        let known: Vec<String> = lock(&recent.known).iter().map(|known| known.name.clone()).collect();
+        assert_eq!(known, ["bob/1", "ann/1"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use futures_util::{Stream, StreamExt};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::approval::{self, Approved};
+use super::approval::{self, Approved, Call, Waiting, Yes};
 use super::audit::{Approval, AuditEntry, AuditLog, AuditRecord, files};
 use super::caller::CallerId;
 use super::limits::{CallPermit, CallerLimits, Entered, Limiter};
@@ -46,6 +46,9 @@ pub(super) struct Rules {
     policy: CallPolicy,
     limiter: Limiter,
     audit: Option<AuditLog>,
+    /// Calls that a user has approved, and that were not made, for example because too many other calls of the caller were in
+    /// flight. A call that was cancelled is not among them.
+    agreed: Waiting,
 }
 
 /// The caller for limits and the audit log: without an identity, all owners are one caller, and all others are another.
@@ -90,7 +93,7 @@ impl MadeBy {
 
 impl Rules {
     pub(super) fn new(policy: CallPolicy, limits: CallerLimits, audit: Option<AuditLog>) -> Self {
-        Self { policy, limiter: Limiter::new(limits), audit }
+        Self { policy, limiter: Limiter::new(limits), audit, agreed: Waiting::default() }
     }
 
     /// True if calls are written to an audit log.
@@ -124,12 +127,12 @@ impl Rules {
     ) -> Result<Passed, CallError> {
         let spec = &*operation.spec;
         let made_by = MadeBy::of(context);
-        let caller = made_by.caller.clone();
         made_by.is_met.store(true, Ordering::Relaxed);
         let mut record = match &self.audit {
             None => None,
             Some(log) => {
-                let entry = AuditEntry::new(context.request_id(), spec.id.clone(), spec.kind).with_caller(&caller);
+                let entry =
+                    AuditEntry::new(context.request_id(), spec.id.clone(), spec.kind).with_caller(&made_by.caller);
                 let told = || match value(input) {
                     Cow::Borrowed(input) => files::told(operation, input, Some(context)),
                     Cow::Owned(input) => Cow::Owned(files::told(operation, &input, Some(context)).into_owned()),
@@ -138,12 +141,9 @@ impl Rules {
                 Some(record.with_deadline(context.deadline))
             }
         };
-        let admitted = self.pass(operation, input, context, check, &caller, &mut record).await;
+        let admitted = self.pass(operation, input, context, check, &made_by, &mut record).await;
         match admitted {
-            Ok(permit) => {
-                made_by.is_let.store(true, Ordering::Relaxed);
-                Ok(Passed { record, permit })
-            }
+            Ok(permit) => Ok(Passed { record, permit }),
             Err(error) => {
                 if let Some(record) = record {
                     record.finish(Err(&error));
@@ -231,10 +231,10 @@ impl Rules {
         input: &Payload,
         context: &Context,
         check: impl Fn(&Value) -> Result<(), CallError> + Send,
-        caller: &CallerId,
+        made_by: &MadeBy,
         record: &mut Option<AuditRecord>,
     ) -> Result<CallPermit, CallError> {
-        let spec = &*operation.spec;
+        let (spec, caller) = (&*operation.spec, &made_by.caller);
         let mut tell = |approval| {
             if let Some(record) = record {
                 record.set_approval(approval);
@@ -250,24 +250,33 @@ impl Rules {
         let is_approved = context.extension::<Approved>().is_some();
         let too_soon = if is_approved { TooSoon::Waits } else { TooSoon::Refused };
         let entered = self.enter(caller, too_soon).await?;
-        match decision {
-            Decision::Ask if is_approved => tell(Approval::Approved { by: caller.to_string() }),
+        let agreed = match decision {
+            Decision::Ask if is_approved => {
+                tell(Approval::Approved { by: caller.to_string() });
+                None
+            }
             Decision::Ask => match McpPeer::of(context) {
                 Some(peer) => {
                     let input = value(input);
                     check(&input)?;
                     tell(Approval::Asked);
                     let by = caller.to_string();
-                    let key = approval::key(&spec.id, &input);
-                    match approval::ask(&peer, &key, operation, &input, Some(context)).await {
-                        Ok(()) => tell(Approval::Approved { by }),
-                        Err(error) => {
-                            if *error.code() == ErrorCode::AccessDenied {
-                                tell(Approval::Denied { by });
+                    let call = match self.agreed.take(caller, &spec.id, &input) {
+                        Some(call) => call,
+                        None => {
+                            let key = approval::key(&spec.id, &input);
+                            if let Err(error) = approval::ask(&peer, &key, operation, &input, Some(context)).await {
+                                if *error.code() == ErrorCode::AccessDenied {
+                                    tell(Approval::Denied { by });
+                                }
+                                return Err(error);
                             }
-                            return Err(error);
+                            Call::new(caller, &spec.id, &input)
                         }
-                    }
+                    };
+                    tell(Approval::Approved { by });
+                    // All callers without an identity count as one caller, but may have several users: no approval is kept.
+                    (*caller != CallerId::of(None)).then_some(call)
                 }
                 // A model without a client, such as one that this process calls.
                 None if context.extension::<MadeBy>().is_some() => {
@@ -275,11 +284,16 @@ impl Rules {
                     return Err(approval::needed(spec));
                 }
                 // Other callers than models decide themselves.
-                None => {}
+                None => None,
             },
-            Decision::Allow | Decision::Deny => {}
-        }
-        entered.admit().await
+            Decision::Allow | Decision::Deny => None,
+        };
+        // An approval is used up when the call is made, and withdrawn when it is cancelled. Until then, the user is not asked
+        // again.
+        let _yes = agreed.map(|call| Yes::new(&self.agreed, call, made_by, context));
+        let permit = entered.admit().await?;
+        made_by.is_let.store(true, Ordering::Relaxed);
+        Ok(permit)
     }
 }
 

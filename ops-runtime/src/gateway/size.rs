@@ -59,34 +59,12 @@ pub(super) fn size_of_byte(byte: u8) -> usize {
     }
 }
 
-/// Approximate memory of a value, in bytes.
-pub(super) fn weight_of(value: &Value) -> usize {
-    /// The size of a value in a list, or with its name in an object, with the spare room of collections.
-    const VALUE: usize = 3 * std::mem::size_of::<Value>();
-    let mut weight = 0_usize;
-    let mut pending = vec![value];
-    while let Some(value) = pending.pop() {
-        weight = weight.saturating_add(VALUE);
-        match value {
-            Value::String(text) => weight = weight.saturating_add(text.len()),
-            Value::Array(items) => pending.extend(items),
-            Value::Object(members) => {
-                for (name, value) in members {
-                    weight = weight.saturating_add(name.len());
-                    pending.push(value);
-                }
-            }
-            _ => {}
-        }
-    }
-    weight
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::json::weight_of;
 
     #[test]
     fn sizes_are_those_of_the_text() {

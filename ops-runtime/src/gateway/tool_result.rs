@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::normalise::integer;
 use crate::{CallError, ContentBlock, ErrorCode, McpMeta, Payload, ResponseEnvelope};
 
 /// The error of an invalid argument.
@@ -27,6 +28,13 @@ fn says_nothing(value: &Value) -> bool {
 /// An argument that has to be a string.
 pub(super) fn text_of<'a>(input: &'a Map<String, Value>, name: &str) -> Result<&'a str, CallError> {
     input.get(name).and_then(Value::as_str).ok_or_else(|| wrong(format!("`{name}` has to be a text")))
+}
+
+/// A non-negative integer, also one that is written as `20.0`, which JSON Schema allows. `None` for any other value.
+pub(super) fn whole(value: &Value) -> Option<usize> {
+    let number = value.as_number()?;
+    let number = integer(number).unwrap_or_else(|| number.clone());
+    number.as_u64().and_then(|number| usize::try_from(number).ok())
 }
 
 /// A tool result with a text.

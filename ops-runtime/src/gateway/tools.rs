@@ -9,7 +9,7 @@ use super::core::Core;
 use super::find;
 use super::rules::{MadeBy, TooSoon, caller_of};
 use super::summary::name;
-use super::tool_result::{drop_unsaid, text_of, wrong};
+use super::tool_result::{drop_unsaid, text_of, whole, wrong};
 use crate::model::nearest::{nearest, question};
 use crate::model::separators::separators;
 use crate::run::pipeline::{self, Invocation};
@@ -175,7 +175,7 @@ async fn search(
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
     let query = text_of(input, "query")?.to_owned();
     let namespace = input.get("namespace").and_then(Value::as_str).map(str::to_owned);
-    let limit = input.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
+    let limit = input.get("limit").and_then(whole);
     let (view, caller) = (core.view().await?, caller_of(&principal));
     let own = caller.clone();
     let found = core.look(&caller, TooSoon::Refused, move |core| {

@@ -8,8 +8,10 @@
 //!
 //! Every operation with a handler is a tool, unless it is filtered out. Its name is the id, with `_` for every
 //! character but letters, digits, `_` and `-`: `math.add` is `math_add`. MCP would allow a dot, but the models of hosts
-//! do not. The name ends with a hash if two ids would share it, or if it is longer than 64 characters. Tools are listed
-//! in the order of their names.
+//! do not. The name ends with a hash if it would be longer than 64 characters, if another operation had that name before,
+//! or if two ids would share it (then both names end with a hash). So names do not depend on the order in which operations
+//! are registered. While the server runs, a call by a former name reaches the operation that had that name, or fails if
+//! that operation is gone. Tools are listed in the order of their names.
 //!
 //! A tool's arguments are the operation's input, or `{"input": X}` if that is not an object. Its output schema is the
 //! operation's, and its results are structured content. Before 2026-07-28 that had to be an object, so any other output
@@ -18,8 +20,9 @@
 //! unchanged, everything else as JSON.
 //!
 //! An operation that returns content blocks, `Vec<ContentBlock>` or an envelope with [`McpMeta`](crate::McpMeta), has
-//! these as its result. A query is `readOnlyHint: true`, and so is a subscription that is requested by `GET`. Any other
-//! subscription may change something.
+//! these as its result. A query is `readOnlyHint: true`, and so is a subscription whose HTTP method says that it changes
+//! nothing (`GET`, `HEAD`, `OPTIONS`, `QUERY`), unless [`OperationSpec::changes`](crate::spec::OperationSpec::changes) says
+//! that it does. Other subscriptions have no hint.
 //!
 //! # Subscriptions
 //!
@@ -49,7 +52,8 @@
 //! (`EXECUTION_ERROR`, `UNKNOWN_ERROR`) may contain anything, such as a path or a password. It is logged, and the
 //! caller gets the number of the request; [`expose_errors`](McpServerOptions::expose_errors) shows its message. For
 //! errors that callers should read, use a code that the operation declares, or a `CallError::new("OUT_OF_STOCK", ..)`.
-//! An HTTP error shows its status, and its body if the operation declares that status.
+//! An HTTP error shows its status. It also shows its body if the called operation is one of the API that responded, and
+//! declares that status. A function that passes the error on does not show the body.
 //!
 //! Repairs of a result (`warnings` of the envelope) are `ops/warnings` in its `_meta`.
 //!
@@ -90,11 +94,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-#[cfg(feature = "durable")]
-use futures_util::future::FutureExt;
 use rmcp::ServiceExt;
-use rmcp::service::{RoleServer, ServerInitializeError};
-use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::body::McpBody;
@@ -207,7 +208,7 @@ impl McpServer {
     }
 
     /// Sets the names of tools; by default they are made from the ids. In either case, characters other than letters,
-    /// digits, `_` and `-` become `_`, and a hash is added to a name that is too long or taken.
+    /// digits, `_` and `-` become `_`, and a hash of the id is added to a name that is too long or not unique.
     #[must_use]
     pub fn with_names(mut self, name: impl Fn(&OperationSpec) -> String + Send + Sync + 'static) -> Self {
         self.0.naming = Some(Box::new(name));
@@ -243,16 +244,12 @@ impl McpServer {
     }
 
     async fn over_pipes(self, read: Read, write: Write) -> io::Result<()> {
-        let plain =
-            |read: Read, write: Write| Opening::new(AsyncRwTransport::<RoleServer, Read, Write>::new(read, write));
+        // Servers with and without tasks use one type of transport, since the SDK is compiled for each type.
         #[cfg(feature = "durable")]
-        let serving = match &self.0.tasks {
-            Some(_) => Connection::new(Arc::new(self.0)).serve(Opening::new(tasks::Pipe::new(read, write))).boxed(),
-            None => Connection::new(Arc::new(self.0)).serve(plain(read, write)).boxed(),
-        };
+        let pipe = tasks::Pipe::new(read, write, self.0.tasks.is_some());
         #[cfg(not(feature = "durable"))]
-        let serving = Connection::new(Arc::new(self.0)).serve(plain(read, write));
-        let running = match serving.await {
+        let pipe = rmcp::transport::async_rw::AsyncRwTransport::new_server(read, write);
+        let running = match Connection::new(Arc::new(self.0)).serve(Opening::new(pipe)).await {
             Ok(running) => running,
             // A client only checked if there is a server.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

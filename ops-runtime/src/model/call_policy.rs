@@ -1,6 +1,6 @@
 //! Which calls may be made without asking anybody.
 
-use crate::{OperationKind, OperationSpec};
+use crate::OperationSpec;
 
 /// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,8 +16,8 @@ pub enum Decision {
 /// Decides by patterns which calls are allowed, which need approval, and which are refused.
 ///
 /// If several patterns match an operation, the strictest one applies: `deny`, then `ask`, then `allow`. If none matches,
-/// operations that change nothing are allowed, and mutations need approval. The patterns are those of
-/// [`OperationSpec::matches`].
+/// operations that change nothing are allowed, and those that [may change something](OperationSpec::may_change) need approval.
+/// The patterns are those of [`OperationSpec::matches`].
 ///
 /// ```
 /// use ops_runtime::access::{CallPolicy, Decision};
@@ -37,7 +37,7 @@ pub struct CallPolicy {
 }
 
 impl CallPolicy {
-    /// The policy without patterns: mutations need approval.
+    /// The policy without patterns: operations that may change something need approval.
     pub fn new() -> Self {
         Self::default()
     }
@@ -77,7 +77,7 @@ impl CallPolicy {
             Decision::Deny
         } else if any(&self.ask) {
             Decision::Ask
-        } else if spec.kind != OperationKind::Mutation || any(&self.allow) {
+        } else if !spec.may_change() || any(&self.allow) {
             Decision::Allow
         } else {
             Decision::Ask

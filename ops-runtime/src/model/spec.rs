@@ -40,7 +40,7 @@ pub enum OperationKind {
     Query,
     /// May change something.
     Mutation,
-    /// Gives a stream of results.
+    /// Returns a stream of results. [`OperationSpec::may_change`] tells if it may change something.
     Subscription,
 }
 
@@ -54,6 +54,9 @@ pub struct OperationSpec {
     pub id: Text,
     /// The kind: it reads, writes or streams.
     pub kind: OperationKind,
+    /// The result of [`may_change`](Self::may_change) for a subscription. `None` if its HTTP method decides. Ignored for other
+    /// kinds.
+    pub changes: Option<bool>,
     /// The version of the operation, or of the API that it belongs to.
     pub version: Text,
     /// A short name for people.
@@ -89,6 +92,7 @@ impl OperationSpec {
         Self {
             id: Cow::Borrowed(id),
             kind,
+            changes: None,
             version: Cow::Borrowed("1.0.0"),
             title: None,
             description: Cow::Borrowed(""),
@@ -151,6 +155,30 @@ impl OperationSpec {
     /// The part of the id after its first dot.
     pub fn name(&self) -> &str {
         self.id.split_once('.').map_or(self.id.as_ref(), |(_, name)| name)
+    }
+
+    /// True if a call may change something: such a call needs consent by default, and is not repeated without need.
+    ///
+    /// It is true for a mutation, and false for a query. For a subscription, it is [`changes`](Self::changes) if that is set.
+    /// Otherwise, it is true if the HTTP method is none of `GET`, `HEAD`, `OPTIONS` and `QUERY`, and false without an HTTP method.
+    ///
+    /// ```
+    /// use ops_runtime::binding::HttpBinding;
+    /// use ops_runtime::spec::OperationSpec;
+    ///
+    /// const RUN: OperationSpec = OperationSpec::subscription("ai.run").with_http(HttpBinding::new("POST", "/runs"));
+    /// const ASK: OperationSpec = RUN.with_changes(false);
+    /// assert!(RUN.may_change() && !ASK.may_change());
+    /// assert!(!OperationSpec::subscription("shop.watch").may_change());
+    /// ```
+    pub fn may_change(&self) -> bool {
+        match self.kind {
+            OperationKind::Query => false,
+            OperationKind::Mutation => true,
+            OperationKind::Subscription => {
+                self.changes.unwrap_or_else(|| self.http().is_some_and(|http| !reads(&http.method)))
+            }
+        }
     }
 
     /// When and how often a failed attempt of a durable call is repeated. `None` if the operation does not say.
@@ -236,6 +264,13 @@ impl OperationSpec {
 
 /// The builder steps for generated statics.
 impl OperationSpec {
+    /// Sets if a call of the subscription may change something, whatever its HTTP method.
+    #[must_use]
+    pub const fn with_changes(mut self, changes: bool) -> Self {
+        self.changes = Some(changes);
+        self
+    }
+
     /// Sets the version.
     #[must_use]
     pub const fn with_version(mut self, version: &'static str) -> Self {
@@ -342,6 +377,11 @@ impl OperationSpec {
         self.deprecated = true;
         self
     }
+}
+
+/// True if the method alone says that a request changes nothing.
+pub(crate) fn reads(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "QUERY")
 }
 
 /// Checks an id as [`OperationSpec::check_id`] does that of a spec.

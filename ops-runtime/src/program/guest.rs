@@ -150,6 +150,11 @@ impl Guest {
             let reached = format!("sent and got more than {most} bytes: call for less, such as pages or single fields");
             return Err(Failure::limit(Reason::Traffic, reached, "with_traffic"));
         }
+        self.keep(text)
+    }
+
+    /// Counts the memory for a JSON text that the host keeps, and for the values in it.
+    fn keep(&mut self, text: &str) -> Result<(), Failure> {
         let values = text.bytes().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
         match self.memory.keep(values.saturating_mul(NODE).saturating_add(text.len())) {
             true => Ok(()),
@@ -242,13 +247,14 @@ impl Guest {
         }
     }
 
-    fn returned(&self, text: &str) -> Result<Value, Failure> {
+    fn returned(&mut self, text: &str) -> Result<Value, Failure> {
         if text.len() > self.limits.output {
             let (bytes, most) = (text.len(), self.limits.output);
             let reached =
                 format!("returned {bytes} bytes of JSON, more than {most}: return less, such as a part or a sum");
             return Err(Failure::limit(Reason::Output, reached, "with_output"));
         }
+        self.keep(text)?;
         let mut value = from_str(text).map_err(|error| too_deep("the result", &error))?;
         self.mark.take(&mut value);
         Ok(value)
@@ -392,6 +398,9 @@ mod tests {
         // Each of them takes 2 bytes of text, and many times that as a value.
         let zeros = format!(r#"[1,"t","echo"]{}"#, json!(vec![0; 500_000]));
         let failed = guest.hear(3, &zeros).unwrap_err();
+        assert_eq!(failed.reason, Reason::Memory);
+        assert_eq!((guest.outbox.len(), all.load(Ordering::Relaxed)), (1, 0));
+        let failed = guest.hear(5, &json!(vec![0; 500_000]).to_string()).unwrap_err();
         assert_eq!(failed.reason, Reason::Memory);
         assert_eq!((guest.outbox.len(), all.load(Ordering::Relaxed)), (1, 0));
         let text = format!(r#"[1,"t","echo"]{}"#, json!("x".repeat(5 << 20)));

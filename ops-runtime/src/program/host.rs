@@ -30,7 +30,8 @@ pub trait Host: Send + Sync {
         Ok(())
     }
 
-    /// True if the operation changes nothing, so that it may be repeated if its result was lost.
+    /// True if the operation changes nothing, so that it may be repeated if its result was lost: see
+    /// [`OperationSpec::may_change`].
     fn is_query(&self, id: &str) -> bool;
 
     /// Implements `search(words, limit)`; `None`, the default, if programs have no such function.
@@ -80,8 +81,15 @@ pub trait Describe: Send + Sync {
 /// ```
 pub struct CallerHost<C> {
     caller: C,
-    operations: HashMap<String, (Decision, OperationKind)>,
+    operations: HashMap<String, Known>,
     check: Option<Check>,
+}
+
+/// The facts that a host knows about an operation.
+struct Known {
+    decision: Decision,
+    is_stream: bool,
+    may_change: bool,
 }
 
 /// Tells which inputs would be refused.
@@ -90,7 +98,12 @@ type Check = Box<dyn Fn(&str, &Value) -> Result<(), CallError> + Send + Sync>;
 impl<C: Caller> CallerHost<C> {
     /// A host that calls these operations, as far as the policy allows.
     pub fn new<'a>(caller: C, specs: impl IntoIterator<Item = &'a OperationSpec>, policy: &CallPolicy) -> Self {
-        let operations = specs.into_iter().map(|spec| (spec.id.clone().into_owned(), (policy.decide(spec), spec.kind)));
+        let known = |spec: &OperationSpec| Known {
+            decision: policy.decide(spec),
+            is_stream: spec.kind == OperationKind::Subscription,
+            may_change: spec.may_change(),
+        };
+        let operations = specs.into_iter().map(|spec| (spec.id.clone().into_owned(), known(spec)));
         Self { caller, operations: operations.collect(), check: None }
     }
 
@@ -107,7 +120,7 @@ impl<C: Caller> Host for CallerHost<C> {
         Box::pin(async move {
             let mut options = CallOptions::new();
             options.extensions.insert_own(Exact);
-            if let Some((_, OperationKind::Subscription)) = self.operations.get(id) {
+            if self.operations.get(id).is_some_and(|known| known.is_stream) {
                 let stream = self.caller.stream_with(id, input, options).await?;
                 let first = first_items(stream, |error| error).await?;
                 return Ok(Value::Array(first.items));
@@ -121,7 +134,7 @@ impl<C: Caller> Host for CallerHost<C> {
     }
 
     fn decide(&self, id: &str, _: &Value) -> Decision {
-        self.operations.get(id).map_or(Decision::Deny, |(decision, _)| *decision)
+        self.operations.get(id).map_or(Decision::Deny, |known| known.decision)
     }
 
     fn check(&self, id: &str, input: &Value) -> Result<(), CallError> {
@@ -129,8 +142,7 @@ impl<C: Caller> Host for CallerHost<C> {
     }
 
     fn is_query(&self, id: &str) -> bool {
-        // As for the policy: what streams changes nothing either.
-        matches!(self.operations.get(id), Some((_, OperationKind::Query | OperationKind::Subscription)))
+        self.operations.get(id).is_some_and(|known| !known.may_change)
     }
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::CallError;
 use crate::model::hex::hex;
-use crate::model::json::is_deeper;
+use crate::model::json::{is_deeper, weight_of};
 use crate::model::random;
 use crate::program::outcome::Ask;
 
@@ -100,7 +100,14 @@ impl Entry {
     }
 
     fn bytes(&self) -> usize {
-        *self.bytes.0.get_or_init(|| serde_json::to_string(self).map_or(0, |json| json.len()))
+        *self.bytes.0.get_or_init(|| {
+            let answer = match &self.answer {
+                None => 0,
+                Some(Answer::Value(value)) => weight_of(value),
+                Some(Answer::Error { code, message, details }) => code.len() + message.len() + weight_of(details),
+            };
+            std::mem::size_of::<Self>() + self.id.len() + weight_of(&self.input) + answer
+        })
     }
 
     fn say(&mut self, yes: bool) {
@@ -198,7 +205,8 @@ impl Journal {
         serde_json::to_string(self).map_err(|error| InvalidJournal(error.to_string()))
     }
 
-    /// Approximate size of the calls as JSON, in bytes. Each is measured once, and again when it has a result.
+    /// The approximate memory of the calls, in bytes. Values can take many times the length of their JSON. Each call is measured
+    /// once, and again when it has a result.
     pub fn bytes(&self) -> usize {
         self.calls.iter().map(|entry| entry.bytes()).fold(0, usize::saturating_add)
     }
@@ -213,6 +221,11 @@ impl Journal {
     pub(crate) fn started(&self) -> impl Iterator<Item = &str> {
         let started = self.calls.iter().filter(|entry| entry.state == State::Started);
         started.map(|entry| entry.id.as_str()).filter(|id| id.contains('.'))
+    }
+
+    /// True if a call waits for approval.
+    pub(crate) fn waits(&self) -> bool {
+        self.calls.iter().any(|entry| entry.state == State::Asked)
     }
 
     /// The calls that wait for approval.
@@ -357,6 +370,19 @@ mod tests {
         assert!(journal.bytes() > before + 100);
         let read = Journal::from_json(&journal.to_json().unwrap()).unwrap();
         assert_eq!((read.bytes(), &read), (journal.bytes(), &journal));
+    }
+
+    #[test]
+    fn calls_count_by_the_memory_of_their_values() {
+        const VALUES: usize = 1_000;
+        let mut journal = Journal::new(String::new(), 0);
+        let zeros = json!(vec![0; VALUES]);
+        journal.calls.push(Arc::new(Entry::new("t.add".to_owned(), zeros.clone(), State::Asked)));
+        let asked = journal.bytes();
+        journal.call(0).unwrap().tell(Answer::Value(zeros), 0, 7);
+        for bytes in [asked, journal.bytes() - asked] {
+            assert!(bytes > VALUES * std::mem::size_of::<Value>(), "{bytes}");
+        }
     }
 
     #[test]

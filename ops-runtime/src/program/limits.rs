@@ -26,7 +26,7 @@ options! {
         /// Bytes of memory of one program; 64 MiB by default.
         memory, with_memory: usize = 64 << 20,
         /// Bytes of memory of all programs of a sandbox, beyond 2 MiB for each, including what the host keeps of the inputs
-        /// and results of their calls; 1 GiB by default.
+        /// and results of their calls, and of their own results; 1 GiB by default.
         total_memory, with_total_memory: usize = 1 << 30,
         /// Number of calls; 1,000 by default.
         calls, with_calls: usize = 1_000,

@@ -9,7 +9,6 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout_at;
 
 use crate::Decision;
 use crate::model::clock::processor_time;
@@ -19,8 +18,8 @@ use crate::program::host::Host;
 use crate::program::journal::{Answer, Entry, Journal, State};
 use crate::program::outcome::{Failure, Outcome, Reason, Report, Waiting};
 use crate::program::sandbox::{Program, Sandbox, TURN, now};
-use crate::program::store::JournalStore;
-use crate::run::context::{self, deadline_after};
+use crate::program::store::{JournalStore, StoredJournal};
+use crate::run::context::{self, deadline_after, earlier, until};
 use crate::{BoxFuture, CallError};
 
 /// The ids of `search` and `describe` in journals: no operation has an id without a dot.
@@ -53,6 +52,8 @@ pub(super) struct Run<'a> {
     cpu: Duration,
     /// `None` if it is too far away to be represented.
     deadline: Option<Instant>,
+    /// True if the deadline comes from the call that runs the program, and not from the program's own time limit.
+    ends_with_call: bool,
     started: bool,
 }
 
@@ -62,14 +63,15 @@ impl<'a> Run<'a> {
         program: &'a Program,
         host: &'a dyn Host,
         journal: Journal,
-        store: Option<(&'a dyn JournalStore, &'a str)>,
+        kept: Option<&'a StoredJournal<'_>>,
     ) -> Self {
+        let own = deadline_after(sandbox.limits.time);
+        let deadline = earlier(own, kept.and_then(|kept| kept.deadline));
         Self {
-            deadline: deadline_after(sandbox.limits.time),
             sandbox,
             program,
             host,
-            store,
+            store: kept.map(|kept| (kept.store, kept.name)),
             journal,
             replay: VecDeque::new(),
             told: 0,
@@ -82,6 +84,8 @@ impl<'a> Run<'a> {
             returned: None,
             instance: None,
             cpu: Duration::ZERO,
+            deadline,
+            ends_with_call: deadline != own,
             started: false,
         }
     }
@@ -144,7 +148,7 @@ impl<'a> Run<'a> {
                 self.answer(at, answer).await?;
                 continue;
             }
-            if self.waits() {
+            if self.journal.waits() {
                 self.save().await?;
                 return Ok(None);
             }
@@ -399,10 +403,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn waits(&self) -> bool {
-        self.journal.calls.iter().any(|entry| entry.state == State::Asked)
-    }
-
     async fn save(&mut self) -> Result<(), Failure> {
         let Some((store, name)) = self.store else { return Ok(()) };
         let saved = store.save(name, &self.journal).await;
@@ -432,6 +432,9 @@ impl<'a> Run<'a> {
         } else {
             format!(", while it waited for {}", under_way.join(", "))
         };
+        if self.ends_with_call {
+            return Failure::new(Reason::Time, format!("the program took longer than its call may take{waited}"));
+        }
         let reached = format!("took more than {:?}{waited}", self.sandbox.limits.time);
         Failure::limit(Reason::Time, reached, "with_time")
     }
@@ -457,14 +460,6 @@ async fn in_turn<T: Send + 'static>(
         done
     });
     work.await.map_err(|_| gone())
-}
-
-/// What a future comes to; `None` if the deadline is earlier.
-async fn until<T>(deadline: Option<Instant>, future: impl Future<Output = T>) -> Option<T> {
-    match deadline {
-        Some(deadline) => timeout_at(deadline.into(), future).await.ok(),
-        None => Some(future.await),
-    }
 }
 
 fn is_query(host: &dyn Host, id: &str) -> bool {

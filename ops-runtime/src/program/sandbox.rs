@@ -166,7 +166,7 @@ impl Sandbox {
             if let Err(message) = kept.take_answers(&mut journal).await {
                 return failed(message);
             }
-            Run::new(self, program, host, journal, Some((kept.store, kept.name))).run().await
+            Run::new(self, program, host, journal, Some(kept)).run().await
         })
     }
 

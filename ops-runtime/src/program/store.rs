@@ -6,6 +6,7 @@ use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -63,12 +64,14 @@ pub struct StoredJournal<'a> {
     answers: Vec<(String, bool)>,
     /// Told of each call that the answers decline, when the journal has them.
     declined: Option<&'a (dyn Fn(&Ask) + Send + Sync)>,
+    /// The time at which the call that runs the program ends. `None` if the call has no deadline.
+    pub(super) deadline: Option<Instant>,
 }
 
 impl<'a> StoredJournal<'a> {
     /// The journal with the name, which is created if there is none.
     pub fn new(store: &'a dyn JournalStore, name: &'a str) -> Self {
-        Self { store, name, must_exist: false, answers: Vec::new(), declined: None }
+        Self { store, name, must_exist: false, answers: Vec::new(), declined: None, deadline: None }
     }
 
     /// Refuses to run the program if there is no journal with that name: it would run from its start.
@@ -89,6 +92,14 @@ impl<'a> StoredJournal<'a> {
     #[must_use]
     pub fn with_declined(mut self, key: impl Into<String>) -> Self {
         self.answers.push((key.into(), false));
+        self
+    }
+
+    /// Sets the time at which the call that runs the program ends. The run fails at that time, unless its own time limit ends
+    /// it before.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
         self
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ops_runtime::access::CallPolicy;
 use ops_runtime::adapter::{Handler, Registration};
@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 use crate::client::{Client, REVISIONS};
 use crate::fixture::{Shop, owner, text, texts};
 
-fn rename() -> Value {
+pub(crate) fn rename() -> Value {
     json!({ "id": "shop.renamePet", "input": { "petId": 7, "name": "Max" } })
 }
 
 /// The parameters of `call` by a client that can be asked.
-fn asked(arguments: Value, more: Value) -> Value {
+pub(crate) fn asked(arguments: Value, more: Value) -> Value {
     let meta = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
     let mut params = json!({ "name": "call", "arguments": arguments, "_meta": meta });
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -237,14 +237,14 @@ async fn a_policy_holds_whichever_way_a_call_comes() {
 }
 
 /// The key of a call that waits.
-fn key(waits: &Value) -> &str {
+pub(crate) fn key(waits: &Value) -> &str {
     let (_, key) = text(waits).split_once("\"approval\": \"").unwrap_or_else(|| panic!("{waits}"));
     key.split_once('"').unwrap().0
 }
 
 #[tokio::test]
 async fn a_user_has_more_time_than_the_operation() {
-    static CLEAN: OperationSpec = OperationSpec::mutation("shop.clean").with_timeout(Duration::from_millis(400));
+    static CLEAN: OperationSpec = OperationSpec::mutation("shop.clean").with_timeout(Duration::from_secs(2));
     let shop = Shop::new();
     let clean = |input: Value, _| async move {
         tokio::time::sleep(Duration::from_millis(input["ms"].as_u64().unwrap())).await;
@@ -259,7 +259,7 @@ async fn a_user_has_more_time_than_the_operation() {
         let call = client.send("tools/call", json!({ "name": "call", "arguments": arguments })).await;
         let question = client.receive().await;
         assert_eq!(question["method"], "elicitation/create", "{question}");
-        tokio::time::sleep(Duration::from_millis(600)).await;
+        tokio::time::sleep(Duration::from_millis(2_200)).await;
         client.respond(&question["id"], json!({ "action": "accept" })).await;
         let answer = client.answer(call).await["result"].clone();
         assert!(text(&answer).starts_with(told), "{answer}");
@@ -274,7 +274,7 @@ async fn a_user_has_more_time_than_the_operation() {
         Gateway::builder().with_registry(gateway.registry().clone()).with_policy(CallPolicy::new().with_allow("*"));
     let outer = outer.build().await.unwrap();
     for registry in [&gateway.tools(), gateway.registry(), outer.registry()] {
-        let call = || registry.call("shop.clean", json!({ "ms": 250 }));
+        let call = || registry.call("shop.clean", json!({ "ms": 1_200 }));
         let (one, two) = futures_util::join!(call(), call());
         assert_eq!((one.unwrap().data, two.unwrap().data), (json!("clean"), json!("clean")));
     }
@@ -293,8 +293,9 @@ async fn a_yes_is_kept_if_the_call_was_not_made() {
     for is_failing in [true, false] {
         fails.store(is_failing, SeqCst);
         // Until the log knows.
-        let show = json!({ "id": "shop.showPet", "input": { "petId": 7 } });
+        let (show, began) = (json!({ "id": "shop.showPet", "input": { "petId": 7 } }), Instant::now());
         while client.call("call", show.clone()).await["isError"] != is_failing {
+            assert!(began.elapsed() < Duration::from_secs(60), "the log does not know");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let answer = client.call("call", agreed.clone()).await;
@@ -405,4 +406,48 @@ async fn a_client_without_forms_is_not_asked_by_one() {
     let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], urls).await;
     let waits = client.call("call", rename()).await;
     assert!(text(&waits).starts_with("This call waits."), "{waits}");
+}
+
+/// A `POST` whose response is a stream may change as much as any other.
+#[tokio::test]
+async fn a_stream_that_may_change_something_needs_consent() {
+    static RUN: OperationSpec = OperationSpec::subscription("shop.startRun")
+        .with_description("Starts a run.")
+        .with_http(HttpBinding::new("POST", "/runs"));
+    static ASK: OperationSpec = OperationSpec::subscription("shop.askModel")
+        .with_description("Asks a model.")
+        .with_http(HttpBinding::new("POST", "/questions"))
+        .with_changes(false);
+    let (shop, begun) = (Shop::new(), Arc::new(AtomicUsize::new(0)));
+    for spec in [&RUN, &ASK] {
+        let begun = begun.clone();
+        let items = move |_, _| {
+            let number = begun.fetch_add(1, SeqCst) + 1;
+            async move { Ok(futures_util::stream::iter([Ok(json!(number))])) }
+        };
+        shop.registry.register(Registration::new(spec, Handler::dynamic_stream(items))).unwrap();
+    }
+    let gateway = shop.gateway().build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let found = client.call("search", json!({ "query": "start a run" })).await;
+    assert!(text(&found).contains("shop.startRun (streams, changes): Starts a run."), "{found}");
+    let found = client.call("search", json!({ "query": "ask a model" })).await;
+    assert!(text(&found).contains("shop.askModel (streams): Asks a model."), "{found}");
+    let waits = client.call("call", json!({ "id": "shop.startRun" })).await;
+    assert!(text(&waits).starts_with("This call waits."), "{waits}");
+    assert_eq!(begun.load(SeqCst), 0);
+    assert_eq!(text(&client.call("call", json!({ "id": "shop.askModel" })).await), "[1]");
+
+    let reading = shop.gateway().read_only().build().await.unwrap();
+    let listed: Vec<_> = reading.registry().list().iter().map(|spec| spec.id.to_string()).collect();
+    assert!(!listed.contains(&"shop.startRun".to_owned()), "{listed:?}");
+    assert!(listed.contains(&"shop.askModel".to_owned()), "{listed:?}");
+
+    // A program that fails after such a call reports the call.
+    let policy = CallPolicy::new().with_allow("shop.startRun");
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy).build().await.unwrap();
+    let code = "await ops.shop.askModel({}); await ops.shop.startRun({}); throw new Error('later')";
+    let failed = owner(&gateway).await.call("execute", json!({ "code": code })).await;
+    assert!(text(&failed).contains("stays done: `shop.startRun` (1)."), "{failed}");
+    assert_eq!(begun.load(SeqCst), 3);
 }

@@ -8,6 +8,7 @@ mod approval;
 mod audit;
 mod callers;
 mod documents;
+mod dropped;
 mod files;
 mod fixture;
 #[cfg(feature = "program")]

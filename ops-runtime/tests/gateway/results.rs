@@ -138,6 +138,20 @@ async fn reading_on_takes_its_input_as_a_text_too() {
     assert_eq!((&read["isError"], texts(&read)[0]), (&json!(false), texts(&wanted)[0]), "{read}");
 }
 
+/// In JSON Schema, `50.0` is an integer.
+#[tokio::test]
+async fn reading_on_takes_a_whole_number_in_any_notation() {
+    let gateway = Shop::new().gateway().with_results(ResultLimits::new().with_max_shown(8_000)).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let result = client.call("call", json!({ "id": "shop.listPets" })).await;
+    let mut arguments = read_on(texts(&result)[1]).unwrap();
+    for from in [json!(50), json!(50.0)] {
+        arguments["input"]["from"] = from;
+        let read = client.call("call", arguments.clone()).await;
+        assert!(texts(&read)[0].starts_with(r#"[{"id":50,"name":"pet 50"},"#), "{arguments}: {read}");
+    }
+}
+
 #[tokio::test]
 async fn an_operation_may_have_the_id_of_reading_on() {
     static READ: OperationSpec = OperationSpec::query("results.read")
@@ -277,6 +291,7 @@ async fn what_is_wrong_with_reading_on_is_named() {
         (json!({ "cursr": "x" }), "no `cursr`: did you mean `cursor`?"),
         (json!({ "cursor": "x", "form": 3 }), "no `form`"),
         (json!({ "cursor": "x", "from": -1 }), "`from` of `results.read`"),
+        (json!({ "cursor": "x", "from": 1.5 }), "`from` of `results.read`"),
         (json!({ "cursor": 5 }), "`cursor` of `results.read`"),
         (json!({ "cursor": "x" }), "no result has this cursor"),
     ] {

@@ -387,3 +387,15 @@ async fn a_call_that_an_operation_makes_is_no_mistake_of_the_model() {
         assert_eq!((&called["isError"], told.contains("An input that fits")), (&json!(true), is_told), "{told}");
     }
 }
+
+/// In JSON Schema, `1.0` is an integer.
+#[tokio::test]
+async fn a_limit_is_a_whole_number_in_any_notation() {
+    let gateway = Shop::new().gateway().build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (limit, count) in [(json!(1), 1), (json!(1.0), 1), (json!(2.0), 2), (json!(null), 3)] {
+        let found = client.call("search", json!({ "query": "pet", "namespace": "shop", "limit": limit })).await;
+        let listed = text(&found).lines().filter(|line| line.starts_with("shop.")).count();
+        assert_eq!(listed, count, "{limit}: {found}");
+    }
+}

@@ -10,15 +10,15 @@ use ops_runtime::access::CallPolicy;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::gateway::{CallerLimits, Gateway, ResultLimits, Tools};
 use ops_runtime::http::HttpConfig;
-use ops_runtime::mcp::McpPeer;
-use ops_runtime::program::{Hold, Journal, JournalStore, Limits, MemoryStore};
+use ops_runtime::mcp::{McpPeer, McpServerOptions};
+use ops_runtime::program::{FolderStore, Hold, Journal, JournalStore, Limits, MemoryStore};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, Context};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::audit::Kept;
-use crate::client::{Client, REVISIONS};
+use crate::client::{Client, PATIENCE, REVISIONS};
 use crate::fixture::{Shop, owner, text, texts};
 use crate::programs::{Shared, asked, part};
 
@@ -341,4 +341,152 @@ async fn a_call_of_an_operation_that_is_missing_is_not_a_denied_one() {
     let code = "await ops.shop.close({}); try { await ops.mail.send({}) } catch (error) { return error.code }";
     let done = owner(&gateway).await.call("execute", json!({ "code": code })).await;
     assert_eq!(text(&done), "OPERATION_NOT_FOUND", "{done}");
+}
+
+/// A program that changes something, and then makes a call that needs consent.
+const RENAME_AND_SHOW: &str = "
+    await ops.shop.renamePet({ petId: 7, name: 'Max' });
+    return (await ops.shop.showPet({ petId: 7 })).name;
+";
+
+fn only_shows_ask() -> CallPolicy {
+    CallPolicy::new().with_allow("shop.renamePet").with_ask("shop.showPet")
+}
+
+/// A client of 2026-07-28 may repeat its call without an answer: for example if its user closes the form.
+#[tokio::test]
+async fn a_program_without_an_answer_asks_again_and_repeats_nothing() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(only_shows_ask()).build().await.unwrap();
+    let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
+    let arguments = json!({ "code": RENAME_AND_SHOW });
+    let mut question = client.request("tools/call", asked(arguments.clone(), json!({}))).await["result"].clone();
+    let key = question["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let yes = json!({ "action": "accept" });
+    for answers in [json!({}), json!({ "other": yes }), json!({ key.as_str(): { "content": {} } })] {
+        let more = json!({ "requestState": question["requestState"], "inputResponses": answers });
+        question = client.request("tools/call", asked(arguments.clone(), more)).await["result"].clone();
+        let requests = question["inputRequests"].as_object().unwrap_or_else(|| panic!("{answers}: {question}"));
+        assert_eq!(requests.keys().collect::<Vec<_>>(), [&key], "{answers}");
+        assert_eq!(shop.renamed(), 1, "{answers}");
+    }
+    // The client can no longer ask its user at all.
+    let state = json!({ "requestState": question["requestState"] });
+    let mut silent = asked(arguments.clone(), state);
+    silent["_meta"] = json!({});
+    let waits = client.request("tools/call", silent).await["result"].clone();
+    assert_eq!(key.split(['-', '.']).nth(2), Some(part(&waits, "\"resume\": \"", '"')), "{waits}");
+    let more = json!({ "requestState": question["requestState"], "inputResponses": { key.as_str(): yes } });
+    let done = client.request("tools/call", asked(arguments, more)).await["result"].clone();
+    assert_eq!((text(&done), shop.renamed()), ("Rex", 1), "{done}");
+}
+
+/// An operation that never ends, and a permit for each call of it.
+fn add_endless(shop: &Shop) -> Arc<Semaphore> {
+    static ENDLESS: OperationSpec = OperationSpec::query("shop.endless");
+    let begun = Arc::new(Semaphore::new(0));
+    let tells = begun.clone();
+    let endless = move |_: Value, _: Context| {
+        tells.add_permits(1);
+        std::future::pending::<Result<Value, CallError>>()
+    };
+    shop.registry.register(Registration::new(&ENDLESS, Handler::dynamic(endless))).unwrap();
+    begun
+}
+
+const RENAME_AND_WAIT: &str = "
+    await ops.shop.renamePet({ petId: 7, name: 'Max' });
+    await ops.shop.endless({});
+";
+
+fn half_a_minute() -> McpServerOptions {
+    McpServerOptions::new("shop", "1").with_timeout(Duration::from_secs(30))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_whose_call_ends_before_its_own_time_tells_what_it_has_changed() {
+    let shop = Shop::new();
+    add_endless(&shop);
+    let policy = CallPolicy::new().with_allow("*");
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy).with_options(half_a_minute());
+    let gateway = gateway.build().await.unwrap();
+    let failed = owner(&gateway).await.call("execute", json!({ "code": RENAME_AND_WAIT })).await;
+    assert_eq!(
+        text(&failed),
+        "The program failed: the program took longer than its call may take, while it waited for shop.endless\n\
+         Before, it called what changes something, and what was done stays done: `shop.renamePet` (1)."
+    );
+    assert_eq!((shop.renamed(), &failed["isError"]), (1, &json!(true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_whose_call_ends_before_its_user_answers_waits() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(only_shows_ask()).with_options(half_a_minute());
+    let gateway = gateway.build().await.unwrap();
+    let form = json!({ "elicitation": {} });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], form).await;
+    let waits = client.call("execute", json!({ "code": RENAME_AND_SHOW })).await;
+    let told =
+        "TIMEOUT: the user did not answer within the time of the call\nThe program asks for `shop.showPet`, and waits";
+    assert!(text(&waits).starts_with(told), "{waits}");
+    assert!(text(&waits).ends_with("stays done: `shop.renamePet` (1)."), "{waits}");
+    let arguments = json!({ "code": RENAME_AND_SHOW, "resume": part(&waits, "\"resume\": \"", '"') });
+    let id = client.send("tools/call", json!({ "name": "execute", "arguments": arguments })).await;
+    // A message that withdraws the first question may come before the second question.
+    let question = loop {
+        let message = client.receive().await;
+        if message["method"] == "elicitation/create" {
+            break message;
+        }
+    };
+    client.respond(&question["id"], json!({ "action": "accept" })).await;
+    let done = client.answer(id).await["result"].clone();
+    assert_eq!((text(&done), shop.renamed()), ("Rex", 1), "{done}");
+}
+
+/// Its key was never sent, so the program could not be resumed.
+#[tokio::test]
+async fn a_program_whose_call_is_dropped_leaves_no_journal() {
+    let folder = std::env::temp_dir().join(format!("ops-dropped-{}", std::process::id()));
+    let (shop, policy) = (Shop::new(), CallPolicy::new().with_allow("*"));
+    let begun = add_endless(&shop);
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy);
+    let gateway = gateway.with_program_store(FolderStore::new(&folder)).build().await.unwrap();
+    let tools = gateway.tools();
+    let call = tokio::spawn(async move { tools.call("gateway.execute", json!({ "code": RENAME_AND_WAIT })).await });
+    begun.acquire().await.unwrap().forget();
+    let journals = || {
+        let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "json")).count()
+    };
+    assert_eq!((journals(), shop.renamed()), (1, 1));
+    call.abort();
+    let removed = async {
+        while journals() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, removed).await.expect("no journal");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_has_read_too_much_does_not_wait() {
+    static ZEROS: OperationSpec = OperationSpec::query("shop.zeros");
+    let code = "
+        const zeros = await ops.shop.zeros({});
+        await ops.shop.renamePet({ petId: 7, name: 'Max' });
+        return zeros.length;
+    ";
+    let failed = "The program failed: the journal cannot be kept: the calls of the program take ";
+    for (policy, told, renamed) in [(CallPolicy::new(), failed, 0), (CallPolicy::new().with_allow("*"), "400000", 1)] {
+        let shop = Shop::new();
+        let zeros = |_: Value, _: Context| async { Ok::<_, CallError>(json!(vec![0; 400_000])) };
+        shop.registry.register(Registration::new(&ZEROS, Handler::dynamic(zeros))).unwrap();
+        let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy).build().await.unwrap();
+        let result = owner(&gateway).await.call("execute", json!({ "code": code })).await;
+        assert!(texts(&result)[0].starts_with(told), "{}", texts(&result)[0]);
+        assert_eq!(shop.renamed(), renamed);
+    }
 }

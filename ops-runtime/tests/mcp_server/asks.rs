@@ -136,6 +136,10 @@ async fn a_state_is_good_for_what_it_was_given_for() {
     let mut client = Client::connect(McpServer::new(registry), REVISIONS[1]).await;
     let error = client.request("tools/call", call("demo_ask", answer)).await["error"].clone();
     assert_eq!(error["code"], -32602, "another key: {error}");
+    // The error does not tell the client to repeat a call that may have changed something.
+    let told = "this `requestState` is more than an hour old, or was not given by this server for this call. What the call \
+                did before it asked stays done: call the tool again without the state only if it may begin anew";
+    assert_eq!(error["message"], told);
 }
 
 /// What the client is asked next is withdrawn.

@@ -4,7 +4,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{Request, Response, StatusCode, header};
+use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
+use http_body_util::Full;
 use ops_runtime::Registry;
 use ops_runtime::access::Identity;
 use ops_runtime::binding::{Binding, HttpBinding};
@@ -408,6 +410,28 @@ async fn requests_are_bounded() {
     };
     assert_eq!(ask(json!(vec![0; 1000])).await, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(ask(json!(",:[{\"".repeat(1000))).await, StatusCode::OK);
+}
+
+/// Each HTTP server has its own type of body, and a piece of a body may consist of several parts.
+#[tokio::test]
+async fn a_body_of_any_type_is_read() {
+    let info = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": REVISIONS[0], "capabilities": {}, "clientInfo": info });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+    let length = message.len();
+    for (most, status) in [(length, StatusCode::OK), (length - 1, StatusCode::PAYLOAD_TOO_LARGE)] {
+        let (begin, end) = message.split_at(10);
+        let [begin, end] = [begin, end].map(|part| Bytes::copy_from_slice(part.as_bytes()));
+        let request = Request::post("/mcp")
+            .header("host", "localhost:8000")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(Full::new(begin.chain(end)))
+            .unwrap();
+        let options = McpServerOptions::default().with_max_body(most);
+        let response = server().with_options(options).into_service().call(request).await.unwrap();
+        assert_eq!(response.status(), status, "{most}");
+    }
 }
 
 #[tokio::test]

@@ -122,6 +122,25 @@ async fn a_subscription_reads_if_it_is_requested_by_get() {
 }
 
 #[tokio::test]
+async fn only_its_method_says_that_a_subscription_reads() {
+    let registry = Registry::new();
+    for spec in [
+        OperationSpec::subscription("a.ask").with_http(HttpBinding::new("POST", "/questions")).with_changes(false),
+        OperationSpec::subscription("b.find").with_http(HttpBinding::new("QUERY", "/pets")),
+        OperationSpec::subscription("c.follow").with_changes(false),
+        OperationSpec::subscription("d.purge").with_http(HttpBinding::new("GET", "/purge")).with_changes(true),
+    ] {
+        let items = |_, _| async move { Ok(futures_util::stream::empty()) };
+        registry.register(Registration::new(spec, Handler::dynamic_stream(items))).unwrap();
+    }
+    let mut client = Client::connect(McpServer::new(registry), REVISIONS[0]).await;
+    let tools = client.request("tools/list", json!({})).await["result"]["tools"].clone();
+    let hints: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool.get("annotations").cloned()).collect();
+    let reads = Some(json!({ "readOnlyHint": true }));
+    assert_eq!(hints, [None, reads, None, None], "{tools}");
+}
+
+#[tokio::test]
 async fn some_of_them() {
     let filtered = server().with_namespaces(["math", "shop"]).with_filter(|spec| !spec.deprecated);
     let mut client = Client::connect(filtered, REVISIONS[0]).await;

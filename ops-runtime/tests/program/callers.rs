@@ -1,9 +1,13 @@
 //! Programs whose calls go to a registry.
 
-use ops_runtime::access::{CallPolicy, Identity};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ops_runtime::access::{CallPolicy, Decision, Identity};
 use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::HttpBinding;
 use ops_runtime::call::{CallHandler, InProcess};
-use ops_runtime::program::{CallerHost, Functions, Host, Outcome, Program, Sandbox};
+use ops_runtime::program::{CallerHost, Functions, Host, MemoryStore, Outcome, Program, Sandbox, StoredJournal};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, Registry, operation};
 use serde_json::{Value, json};
@@ -101,4 +105,33 @@ async fn a_stream_gives_its_first_items_as_a_list() {
     let source = "const all = await ops.shop.count(); return [all.length, all[0], all[1].error.code, all[99]]";
     let outcome = Sandbox::default().run(&Program::new(source, functions), &host).await.outcome;
     assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!([100, 0, "NO_ITEM", 99])), "{outcome:?}");
+}
+
+/// A resumed program does not repeat such a stream, as it repeats no other change.
+#[tokio::test]
+async fn a_stream_that_may_change_something_is_not_repeated() {
+    static RUN: OperationSpec = OperationSpec::subscription("ai.run").with_http(HttpBinding::new("POST", "/runs"));
+    static ASK: OperationSpec =
+        OperationSpec::subscription("ai.ask").with_http(HttpBinding::new("POST", "/questions")).with_changes(false);
+    let functions: Functions = [("ai", "run", "ai.run"), ("ai", "ask", "ai.ask")].into_iter().collect();
+    for (spec, name, decision, calls) in [(&RUN, "run", Decision::Ask, 1), (&ASK, "ask", Decision::Allow, 2)] {
+        let (registry, made) = (Registry::new(), Arc::new(AtomicUsize::new(0)));
+        let counted = made.clone();
+        let items = move |_, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { Err::<futures_util::stream::Empty<_>, _>(CallError::execution("status 503")) }
+        };
+        registry.register(Registration::new(spec, Handler::dynamic_stream(items))).unwrap();
+        let asking = CallerHost::new(registry.clone(), [spec], &CallPolicy::new());
+        assert_eq!((asking.decide(&spec.id, &json!({})), asking.is_query(&spec.id)), (decision, calls == 2), "{name}");
+        let host = CallerHost::new(registry, [spec], &CallPolicy::new().with_allow("*"));
+        let program = Program::new(format!("return await ops.ai.{name}({{}})"), functions.clone());
+        let store = MemoryStore::new();
+        for _ in 0..2 {
+            let outcome =
+                Sandbox::default().run_stored(&program, &StoredJournal::new(&store, "one"), &host).await.outcome;
+            assert!(matches!(outcome, Outcome::Failed(_)), "{name}: {outcome:?}");
+        }
+        assert_eq!(made.load(Ordering::SeqCst), calls, "{name}");
+    }
 }

@@ -131,8 +131,10 @@ fn until_ended(address: &str, folder: &Path) -> Value {
 
 /// Runs a process until the upstream has seen the call, and kills it.
 fn until_seen(address: &str, folder: &Path, state: &Mutex<Upstream>, call: &str) {
-    let mut child = start(address, folder);
+    let (mut child, began) = (start(address, folder), std::time::Instant::now());
     while !state.lock().unwrap().seen.iter().any(|seen| seen == call) {
+        assert_eq!(child.try_wait().unwrap(), None, "the process has ended without `{call}`");
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "after a minute still no `{call}`");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     child.kill().unwrap();

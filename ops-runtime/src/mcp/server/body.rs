@@ -1,4 +1,4 @@
-//! The bodies of the server's HTTP responses, which hold the resources of their requests.
+//! The bodies of the server's HTTP requests, and those of its responses, which hold the resources of their requests.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -8,12 +8,24 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use futures_util::stream;
 use http::{HeaderValue, Response, StatusCode, header};
-use http_body_util::combinators::BoxBody;
+use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
 use http_body_util::{BodyExt, Full, StreamBody};
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
+
+/// The body of a request. Its error does not say why it broke off.
+pub(super) type RequestBody = UnsyncBoxBody<Bytes, ()>;
+
+/// Converts the body type of any HTTP server to the one type that this module reads.
+pub(super) fn of_request<B>(body: B) -> RequestBody
+where
+    B: http_body::Body + Send + 'static,
+{
+    let bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
+    body.map_frame(move |frame| frame.map_data(bytes)).map_err(|_| ()).boxed_unsync()
+}
 
 /// The body of a response: JSON, or a stream of events.
 pub struct McpBody {

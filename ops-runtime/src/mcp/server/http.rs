@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::answers::Answers;
-use super::body::{McpBody, plain, refusal};
+use super::body::{McpBody, RequestBody, of_request, plain, refusal};
 use super::cors::Asking;
 use super::handler::Connection;
 use super::limits::{Held, Limits, busy};
@@ -148,11 +148,18 @@ impl McpService {
         self.inner.config.cancellation_token.clone()
     }
 
-    pub(super) async fn answer<B>(self, request: Request<B>) -> Response<McpBody>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+    /// Returns the response to a request; failures become responses, too.
+    ///
+    /// It is not generic over the body: so the SDK's code is compiled once, with this crate, and not for the body type of each
+    /// program's server.
+    pub(super) fn respond(
+        self,
+        request: Request<RequestBody>,
+    ) -> BoxFuture<'static, Result<Response<McpBody>, Infallible>> {
+        Box::pin(async move { Ok(self.answer(request).await) })
+    }
+
+    async fn answer(self, request: Request<RequestBody>) -> Response<McpBody> {
         let (parts, body) = request.into_parts();
         if let Err((status, detail)) = self.door.check(&parts.uri, &parts.headers) {
             return plain(status, detail);
@@ -168,11 +175,7 @@ impl McpService {
         response
     }
 
-    async fn authenticated<B>(self, parts: Parts, body: B) -> Response<McpBody>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+    async fn authenticated(self, parts: Parts, body: RequestBody) -> Response<McpBody> {
         let caller = match &self.authenticator {
             None => self.server.remote_caller(),
             Some(authenticator) => match authenticator.authenticate(&parts).await {
@@ -185,16 +188,12 @@ impl McpService {
     }
 
     /// Serves a request if there is room for it.
-    async fn admitted<B>(
+    async fn admitted(
         self,
         mut parts: Parts,
-        body: B,
+        body: RequestBody,
         caller: Principal,
-    ) -> Result<Response<McpBody>, Response<McpBody>>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+    ) -> Result<Response<McpBody>, Response<McpBody>> {
         let session = match parts.headers.get(SESSION).and_then(|id| id.to_str().ok()) {
             None => None,
             Some(id) => match self.sessions.enter(id, &caller) {
@@ -217,7 +216,8 @@ impl McpService {
         let response = if parts.method == Method::POST {
             self.post(parts, body, &held, begins, refused).await?
         } else {
-            let response = self.inner.handle(Request::from_parts(parts, body)).await;
+            // The SDK reads no body here. An empty one of the same type as elsewhere keeps its code compiled for one type only.
+            let response = self.inner.handle(Request::from_parts(parts, Full::<Bytes>::default())).await;
             if response.status() == StatusCode::OK
                 && let Some(answer) = returning.and_then(Returning::answer)
             {
@@ -263,18 +263,14 @@ impl McpService {
     }
 
     /// The response to a message. `begins` is true if it is of no session; `refused` is the response if it ends no work.
-    async fn post<B>(
+    async fn post(
         &self,
         parts: Parts,
-        body: B,
+        body: RequestBody,
         held: &Held,
         begins: bool,
         refused: Option<Response<McpBody>>,
-    ) -> Result<Response<BoxBody<Bytes, Infallible>>, Response<McpBody>>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+    ) -> Result<Response<BoxBody<Bytes, Infallible>>, Response<McpBody>> {
         let body = self.limits.read(held, body).await?;
         if let Some(refused) = refused
             && !message::ends_work(&body)
@@ -360,7 +356,6 @@ fn unauthorized(Unauthorized { challenge, is_unavailable }: Unauthorized) -> Res
 impl<B> tower_service::Service<Request<B>> for McpService
 where
     B: http_body::Body + Send + 'static,
-    B::Error: fmt::Display,
 {
     type Response = Response<McpBody>;
     type Error = Infallible;
@@ -371,8 +366,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.answer(request).await) })
+        self.clone().respond(request.map(of_request))
     }
 }
 

@@ -3,19 +3,18 @@
 // An error is the response that is sent, so a small type would gain nothing.
 #![allow(clippy::result_large_err)]
 
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use rmcp::model::RequestId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::body::{McpBody, plain};
+use super::body::{McpBody, RequestBody, plain};
 use super::options::McpServerOptions;
 use super::session::Session;
 use crate::model::body::pieces::Pieces;
@@ -130,11 +129,7 @@ impl Limits {
     ///
     /// # Errors
     /// The response if the body is too large or too slow, or if there is no room.
-    pub(super) async fn read<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
-    where
-        B: http_body::Body,
-        B::Error: std::fmt::Display,
-    {
+    pub(super) async fn read(&self, held: &Held, body: RequestBody) -> Result<Bytes, Response<McpBody>> {
         let read = timeout(self.read_timeout, self.collect(held, body)).await;
         let bytes = read.unwrap_or_else(|_| {
             Err(plain(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not come in time (read_timeout)"))
@@ -153,13 +148,9 @@ impl Limits {
         Ok(bytes)
     }
 
-    async fn collect<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
-    where
-        B: http_body::Body,
-        B::Error: std::fmt::Display,
-    {
-        let (mut body, mut pieces) = (std::pin::pin!(body), Pieces::default());
-        while let Some(data) = piece(body.as_mut(), self.max_body.saturating_sub(pieces.len())).await? {
+    async fn collect(&self, held: &Held, mut body: RequestBody) -> Result<Bytes, Response<McpBody>> {
+        let mut pieces = Pieces::default();
+        while let Some(data) = piece(&mut body, self.max_body.saturating_sub(pieces.len())).await? {
             self.hold(held, data.len()).await?;
             pieces.push(data);
         }
@@ -251,17 +242,13 @@ impl Drop for Held {
 }
 
 /// The next piece of a body, of at most `room` bytes.
-async fn piece<B>(mut body: Pin<&mut B>, room: usize) -> Result<Option<Bytes>, Response<McpBody>>
-where
-    B: http_body::Body,
-    B::Error: std::fmt::Display,
-{
+async fn piece(body: &mut RequestBody, room: usize) -> Result<Option<Bytes>, Response<McpBody>> {
     match body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
         None => Ok(None),
-        Some(Ok(Ok(data))) if data.remaining() > room => {
+        Some(Ok(Ok(data))) if data.len() > room => {
             Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large (max_body)"))
         }
-        Some(Ok(Ok(mut data))) => Ok(Some(data.copy_to_bytes(data.remaining()))),
+        Some(Ok(Ok(data))) => Ok(Some(data)),
         Some(Ok(Err(_trailers))) => Ok(Some(Bytes::new())),
         Some(Err(_)) => Err(plain(StatusCode::BAD_REQUEST, "Bad Request: the body broke off")),
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::Request;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
+use super::body::of_request;
 use super::http::McpService;
 use crate::BoxFuture;
 use crate::run::listen::{self, Limits};
@@ -54,10 +55,10 @@ impl McpService {
             };
             let cancel = self.cancel();
             listen::serve(listener, limits, cancel, move |mut request: Request<_>, cost| {
-                let service = self.clone();
                 // A task of the session runs the request's call.
                 request.extensions_mut().insert(cost.clone());
-                async move { service.answer(request).await }
+                let answered = self.clone().respond(request.map(of_request));
+                async move { answered.await.unwrap_or_else(|never| match never {}) }
             })
             .await
         })

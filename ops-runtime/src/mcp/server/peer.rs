@@ -34,10 +34,15 @@ use crate::{CallError, Context};
 /// How long a client may take to answer.
 const STATE_TTL: Duration = Duration::from_secs(3_600);
 
+/// The error for a state that cannot be opened: the same for all reasons, so that it tells a forger nothing.
+const BAD_STATE: &str = "this `requestState` is more than an hour old, or was not given by this server for this call. What \
+                         the call did before it asked stays done: call the tool again without the state only if it may begin \
+                         anew";
+
 /// The client that called a tool, which a handler can ask while the call lasts.
 ///
-/// A client of 2026-07-28 answers by calling the tool again, and the handler repeats everything that it did before it
-/// asked: so ask first. An answer is found by its key, method and parameters.
+/// A client of 2026-07-28 answers by calling the tool again, within an hour, and the handler repeats everything that it
+/// did before it asked: so ask first. An answer is found by its key, method and parameters.
 ///
 /// ```
 /// use ops_runtime::mcp::McpPeer;
@@ -110,16 +115,28 @@ impl McpPeer {
         }
     }
 
-    /// The answers in this call, by the keys of their questions; from a client of 2026-07-28.
+    /// True if the client answers by repeating its request.
     #[cfg(all(feature = "gateway", feature = "program"))]
-    pub(crate) fn answers(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let answers = match &self.0 {
-            Way::Request(peer) => Some(&peer.0.known.answers),
+    pub(crate) fn repeats(&self) -> bool {
+        matches!(&self.0, Way::Request(peer) if peer.repeats())
+    }
+
+    /// The keys of the questions of earlier rounds of this call, from a client of 2026-07-28. Each has its answer, if that is
+    /// valid for the method.
+    #[cfg(all(feature = "gateway", feature = "program"))]
+    pub(crate) fn earlier(&self, method: &str) -> impl Iterator<Item = (&str, Option<&Value>)> {
+        let known = match &self.0 {
+            Way::Request(peer) => Some(&peer.0.known),
             Way::Program(_) => None,
             #[cfg(feature = "durable")]
             Way::Task(_) => None,
         };
-        answers.into_iter().flatten().map(|(key, answer)| (key.as_str(), answer))
+        known.into_iter().flat_map(move |Rounds { answers, asked }| {
+            // A client may send answers, but not the state with the questions.
+            let others = answers.keys().filter(move |key| !asked.contains_key(*key));
+            let answer = move |key: &String| answers.get(key).filter(|answer| is_answer(method, answer));
+            asked.keys().chain(others).map(move |key| (key.as_str(), answer(key)))
+        })
     }
 
     /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
@@ -370,7 +387,8 @@ impl States {
         let mut known = Rounds::default();
         if let Some(state) = request.request_state.take() {
             let mut state: Value = self.0.open_json_with(&state, about).map_err(|error| {
-                ErrorData::invalid_params(format!("`requestState` is not what this server gave: {error}"), None)
+                tracing::debug!(%error, "the state of a call cannot be used");
+                ErrorData::invalid_params(BAD_STATE, None)
             })?;
             // An earlier version gave other members: then its questions are asked again.
             let mut member = |name: &str| state.get_mut(name).map(Value::take).unwrap_or_default();
@@ -393,6 +411,25 @@ mod tests {
         let mut asked = Asked { digests: digests.into(), ..Asked::default() };
         for (message, expected) in [("b", "sure#2"), ("c", "sure#3"), ("a", "sure"), ("a", "sure#4"), ("c", "sure#5")] {
             assert_eq!(asked.key("sure", of(message)), expected);
+        }
+    }
+
+    #[test]
+    fn a_state_that_has_expired_is_not_called_forged() {
+        let states = States::new([7; 32]);
+        let seal = |ttl: Duration| {
+            let options = SealOptions::new().associated_data(b"a").ttl(ttl);
+            states.0.seal_json_with(&json!({}), &options).unwrap()
+        };
+        let (fresh, expired) = (seal(STATE_TTL), seal(Duration::ZERO));
+        // The time is compared in milliseconds.
+        std::thread::sleep(Duration::from_millis(5));
+        for (state, about, expected) in
+            [(&fresh, b"a", None), (&expired, b"a", Some(BAD_STATE)), (&fresh, b"b", Some(BAD_STATE))]
+        {
+            let mut request = CallToolRequestParams::new("ask").with_request_state(state.clone());
+            let refused = states.rounds(&mut request, about).err().map(|error| error.message);
+            assert_eq!(refused.as_deref(), expected, "{state} for {about:?}");
         }
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{self, Kind};
 use crate::documents::tools::WRAPPED;
+use crate::model::spec::reads;
 use crate::pointer;
 use crate::run::registry::Entry;
 use crate::run::schemas::{published_input, undeclared};
@@ -143,16 +144,17 @@ fn description(spec: &OperationSpec) -> Option<Cow<'static, str>> {
     }
 }
 
-/// Hints from the kind of an operation, and for HTTP from its method; the protocol's defaults assume the worst.
+/// The hints of a tool, from what the operation may change and from its HTTP method. A stream is read-only only if the method
+/// says so. Without hints, clients assume the worst.
 fn annotations(spec: &OperationSpec) -> Option<ToolAnnotations> {
     let hints = ToolAnnotations::new();
     let method = spec.http().map(|http| &*http.method);
     // RFC 9110, section 9.2.2.
     let idempotent = matches!(method, Some("PUT" | "DELETE"));
     match spec.kind {
-        OperationKind::Query => Some(hints.read_only(true)),
-        // Any other stream may change something: a function that returns one says nothing of that.
-        OperationKind::Subscription if method == Some("GET") => Some(hints.read_only(true)),
+        // `changes` alone is no proof: the documents of our servers say of each function that streams that it changes nothing.
+        OperationKind::Subscription if method.is_none_or(|method| !reads(method)) => None,
+        _ if !spec.may_change() => Some(hints.read_only(true)),
         OperationKind::Mutation if idempotent => Some(hints.read_only(false).idempotent(true)),
         OperationKind::Mutation => Some(hints.read_only(false)),
         _ => None,

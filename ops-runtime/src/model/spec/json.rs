@@ -37,6 +37,7 @@ struct SpecJson {
     namespace: Text,
     version: Text,
     kind: OperationKind,
+    changes: Option<bool>,
     title: Option<Text>,
     description: Text,
     tags: TextList,
@@ -56,6 +57,7 @@ fields!(SpecJson {
     "namespace" => namespace: required,
     "version" => version: required,
     "type" => kind: required,
+    "changes" => changes: some,
     "title" => title: some,
     "description" => description: required,
     "tags" => tags: filled,
@@ -84,6 +86,7 @@ impl TryFrom<&OperationSpec> for SpecJson {
             namespace: spec.namespace().to_owned().into(),
             version: spec.version.clone(),
             kind: spec.kind,
+            changes: spec.changes,
             title: spec.title.clone(),
             description: spec.description.clone(),
             tags: spec.tags.clone(),
@@ -105,6 +108,7 @@ impl TryFrom<SpecJson> for OperationSpec {
 
     fn try_from(json: SpecJson) -> Result<Self, InvalidId> {
         let mut spec = Self::new(json.kind, &json.namespace, &json.name)?;
+        spec.changes = json.changes;
         spec.version = json.version;
         spec.title = json.title;
         spec.description = json.description;

@@ -127,26 +127,28 @@ fn unreadable(error: &serde_json::Error) -> CallError {
 /// The pending questions of a task, with their numbers; and when the last question was asked. A question whose time has
 /// passed is left out.
 ///
-/// A question of an earlier run may be kept no longer: one missing number does not hide the questions after it, and the
-/// second in a row ends the search.
+/// The second missing number in a row ends the search: a single one may be a question that a new leader of a cluster does not
+/// show yet. If the retention of some questions may have ended, all numbers are looked up, so that missing questions do not hide
+/// later ones.
 ///
 /// Each has a key of its own, by which clients know what they have answered: a question that is asked again under the key
 /// `sure` has the key `sure#2`.
 pub(super) async fn pending(
     engine: &dyn Engine,
-    id: &JobId,
+    job: &JobRecord,
     client: &Client,
 ) -> Result<(Vec<(usize, Question)>, u64), CallError> {
-    let (mut waiting, mut last, mut keys, mut is_missing) = (Vec::new(), 0, HashSet::new(), false);
+    let (id, most) = (&job.id, if may_have_lost(job, engine.now()) { MAX } else { 1 });
+    let (mut waiting, mut last, mut keys, mut missing) = (Vec::new(), 0, HashSet::new(), 0);
     for number in 0..MAX {
         let Some(question) = engine.step(id, &question_name(number)).await? else {
-            if is_missing {
+            missing += 1;
+            if missing > most {
                 break;
             }
-            is_missing = true;
             continue;
         };
-        is_missing = false;
+        missing = 0;
         let mut question: Question = serde_json::from_str(&question).map_err(|error| unreadable(&error))?;
         last = last.max(question.at);
         question.key = unused(&keys, question.key);
@@ -156,6 +158,12 @@ pub(super) async fn pending(
         }
     }
     Ok((waiting, last))
+}
+
+/// True if some questions of a task may have been removed: those of an earlier run, and, if the task has no deadline, those
+/// that are older than the retention.
+fn may_have_lost(job: &JobRecord, now: u64) -> bool {
+    job.retried || job.deadline.is_none() && now.saturating_sub(job.submitted) >= millis(RETENTION)
 }
 
 /// A key, with a number if an earlier question of the task has it.
@@ -364,14 +372,27 @@ mod tests {
     async fn a_question_that_is_kept_no_longer_hides_none() {
         let engine = InMemory::new();
         let id: JobId = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let mut job = JobRecord::new(id.clone(), "job.ask", serde_json::value::RawValue::NULL.to_owned());
+        job.submitted = engine.now();
         for number in [1, 3, 6] {
             let (key, method) = (number.to_string(), "elicitation/create".to_owned());
             let question = Question { key, method, params: json!({}), at: engine.now() };
             let text = serde_json::to_string(&question).unwrap();
             engine.keep_step(&id, &question_name(number), &text, RETENTION).await.unwrap();
         }
-        let (waiting, _) = pending(&engine, &id, &Client::new(None, RETENTION)).await.unwrap();
-        assert_eq!(waiting.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 3]);
+        let numbers = async |job: &JobRecord| {
+            let (waiting, _) = pending(&engine, job, &Client::new(None, RETENTION)).await.unwrap();
+            waiting.into_iter().map(|(number, _)| number).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&job).await, [1, 3]);
+        // Two missing numbers in a row do not end the search either, if their questions may have been removed.
+        let retried = JobRecord { retried: true, ..job.clone() };
+        assert_eq!(numbers(&retried).await, [1, 3, 6]);
+        let mut old = job.clone();
+        old.submitted -= millis(RETENTION);
+        assert_eq!(numbers(&old).await, [1, 3, 6]);
+        old.deadline = Some(u64::MAX);
+        assert_eq!(numbers(&old).await, [1, 3]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A pair of pipes, with support for tasks of 2025-11-25.
+//! The transport over a pair of pipes. It supports tasks of 2025-11-25 if the server has tasks.
 
 use std::future::Future;
 use std::io;
@@ -17,17 +17,19 @@ use super::wire;
 const CHUNK: usize = 8 * 1024;
 
 /// The transport of a pair of pipes.
-pub(in crate::mcp::server) struct Pipe<R: AsyncRead + Unpin, W: AsyncWrite>(
-    AsyncRwTransport<RoleServer, Renamed<R>, W>,
-);
+pub(in crate::mcp::server) struct Pipe<R: AsyncRead + Unpin, W: AsyncWrite> {
+    inner: AsyncRwTransport<RoleServer, Renamed<R>, W>,
+    /// If false, all messages pass unchanged.
+    has_tasks: bool,
+}
 
 impl<R, W> Pipe<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    pub(in crate::mcp::server) fn new(read: R, write: W) -> Self {
-        Self(AsyncRwTransport::new(Renamed::new(read), write))
+    pub(in crate::mcp::server) fn new(read: R, write: W, has_tasks: bool) -> Self {
+        Self { inner: AsyncRwTransport::new(Renamed::new(read, has_tasks), write), has_tasks }
     }
 }
 
@@ -43,21 +45,23 @@ where
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         // Over a pipe there is one caller, who may list its tasks.
-        self.0.send(wire::declared(message, true))
+        self.inner.send(if self.has_tasks { wire::declared(message, true) } else { message })
     }
 
     fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleServer>>> + Send {
-        self.0.receive()
+        self.inner.receive()
     }
 
     fn close(&mut self) -> impl Future<Output = io::Result<()>> + Send {
-        self.0.close()
+        self.inner.close()
     }
 }
 
 /// Renames requests line by line.
 struct Renamed<R> {
     inner: R,
+    /// If false, all bytes pass unchanged.
+    renames: bool,
     /// A line that has not ended yet.
     line: Vec<u8>,
     /// Bytes to be read, from `at`.
@@ -68,8 +72,8 @@ struct Renamed<R> {
 }
 
 impl<R> Renamed<R> {
-    fn new(inner: R) -> Self {
-        Self { inner, line: Vec::new(), out: Vec::new(), at: 0, passes: false }
+    fn new(inner: R, renames: bool) -> Self {
+        Self { inner, renames, line: Vec::new(), out: Vec::new(), at: 0, passes: false }
     }
 
     fn take(&mut self, mut chunk: &[u8]) {
@@ -98,6 +102,9 @@ impl<R> Renamed<R> {
 impl<R: AsyncRead + Unpin> AsyncRead for Renamed<R> {
     fn poll_read(self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if !this.renames {
+            return Pin::new(&mut this.inner).poll_read(task, buffer);
+        }
         loop {
             let left = this.out.get(this.at..).unwrap_or_default();
             if !left.is_empty() {
@@ -139,7 +146,7 @@ mod tests {
             let text = sent.clone();
             tokio::spawn(async move { near.write_all(text.as_bytes()).await.unwrap() });
             let mut read = String::new();
-            Renamed::new(far).read_to_string(&mut read).await.unwrap();
+            Renamed::new(far, true).read_to_string(&mut read).await.unwrap();
             let lines: Vec<_> = read.lines().collect();
             assert_eq!(lines.len(), 5, "{size}");
             assert!(lines[0].contains("ops/2025-11-25/tools/list"), "{}", lines[0]);
@@ -147,5 +154,23 @@ mod tests {
             assert!(lines[3].contains("ops/2025-11-25/tools/list"), "{}", lines[3]);
             assert_eq!(lines[4], list, "a line that does not end is as it was");
         }
+    }
+
+    #[tokio::test]
+    async fn without_tasks_all_is_read_as_it_comes() {
+        let list = r#"{"id":1,"method":"tools/list"}"#;
+        let sent = format!("{list}\r\n\n{list}\n{list}");
+        let (mut near, far) = tokio::io::duplex(CHUNK);
+        let mut renamed = Renamed::new(far, false);
+        let (begin, rest) = sent.split_at(5);
+        near.write_all(begin.as_bytes()).await.unwrap();
+        let mut first = [0; 5];
+        // A part of a line is passed on, too.
+        renamed.read_exact(&mut first).await.unwrap();
+        near.write_all(rest.as_bytes()).await.unwrap();
+        drop(near);
+        let mut read = String::from_utf8(first.to_vec()).unwrap();
+        renamed.read_to_string(&mut read).await.unwrap();
+        assert_eq!(read, sent);
     }
 }

@@ -104,8 +104,8 @@ impl<'a> Asker<'a> {
     }
 
     pub(super) async fn with_questions(&self, mut seen: Seen) -> Result<Seen, CallError> {
-        if let Some(client) = seen.client() {
-            (seen.questions, seen.asked) = ask::pending(self.engine(), &seen.id, &client).await?;
+        if let (Some(client), Stored::Open { job, .. }) = (seen.client(), &seen.stored) {
+            (seen.questions, seen.asked) = ask::pending(self.engine(), job, &client).await?;
         }
         Ok(seen)
     }
