@@ -107,8 +107,10 @@ worker.stop().await;
 //! # What callers are shown
 //!
 //! If an operation calls another server, callers in other processes do not see all of the response. Of an HTTP
-//! response, they get the data, the status and the content type. Of an HTTP error, they get the status, and the body if
-//! the operation declares that status. Of any other failure of such an operation, they learn only that it failed.
+//! response, they get the data, the status and the content type. Of an HTTP error, they get the status. They also get the
+//! body if they called an operation of the API that responded, and it declares that status. If they called a function that
+//! passes the error on, they do not get the body. Of any other failure of an operation of another server, they learn only
+//! that it failed.
 //! Announcements do not name the servers. [`CallHandler::with_upstream_shown`] shows all of it.
 //!
 //! The error of a function is shown as it is, even an `EXECUTION_ERROR` whose text was not meant for callers, since

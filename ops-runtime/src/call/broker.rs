@@ -15,8 +15,8 @@ mod outbox;
 mod queued;
 mod workers;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(super) use callers::{Callers, Post};
@@ -27,6 +27,7 @@ pub(super) use workers::Workers;
 
 use super::Frame;
 use super::trouble::Trouble;
+use crate::model::lock::lock;
 use crate::model::random;
 use crate::{BoxFuture, CallError};
 
@@ -121,21 +122,31 @@ pub(super) fn until_up(
     })
 }
 
-/// The malformed messages of others. They may send any number, so only the first are logged as warnings.
+/// Counts the malformed messages of other processes. These may send any number, so only the first of each kind are logged as
+/// warnings.
+///
+/// The kinds are constants of this program, so that other processes cannot add any.
 #[derive(Default)]
-pub(super) struct Faults(AtomicUsize);
+pub(super) struct Faults(Mutex<HashMap<&'static str, usize>>);
 
 impl Faults {
-    /// Logs a malformed message: what is wrong, and what is known of the message.
+    /// Logs a malformed message. `what` says what is wrong, and is the kind; `about` is what is known of the message.
     pub(super) fn tell(&self, what: &'static str, about: Option<&str>) {
-        /// Limit of the warnings.
-        const MOST: usize = 100;
-        if self.0.load(Ordering::Relaxed) < MOST {
-            self.0.fetch_add(1, Ordering::Relaxed);
+        if self.is_among_first(what) {
             tracing::warn!(about, "{what}");
         } else {
             tracing::debug!(about, "{what}");
         }
+    }
+
+    /// Counts a message of a kind. Returns `false` if the limit of warnings is exceeded.
+    fn is_among_first(&self, what: &'static str) -> bool {
+        /// The limit of warnings of each kind.
+        const MOST: usize = 100;
+        let mut counts = lock(&self.0);
+        let count = counts.entry(what).or_default();
+        *count = count.saturating_add(1);
+        *count <= MOST
     }
 }
 
@@ -146,5 +157,17 @@ pub(super) fn decode(payload: &[u8]) -> Result<Option<Frame>, super::Malformed> 
         Err(_) => {
             Err(super::Malformed { kind: None, request_id: None, message: "the message is no UTF-8 text".to_owned() })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_faults_of_one_kind_hide_no_other() {
+        let faults = Faults::default();
+        let first = (0..200).filter(|_| faults.is_among_first("unreadable")).count();
+        assert_eq!((first, faults.is_among_first("too long")), (100, true));
     }
 }

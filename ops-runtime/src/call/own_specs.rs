@@ -116,5 +116,9 @@ pub(super) fn bare(spec: &OperationSpec) -> OperationSpec {
     let mut bare = made.unwrap_or(OperationSpec::query("unknown.unknown"));
     (bare.kind, bare.version, bare.access) = (spec.kind, spec.version.clone(), spec.access.clone());
     (bare.timeout, bare.deprecated) = (spec.timeout, spec.deprecated);
+    if spec.kind == OperationKind::Subscription {
+        // The binding is left out, too, so its HTTP method cannot tell if the stream may change something.
+        bare.changes = spec.http().map(|_| spec.may_change()).or(spec.changes);
+    }
     bare
 }

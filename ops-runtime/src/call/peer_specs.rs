@@ -100,12 +100,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{OperationKind, Schema};
+    use crate::{HttpBinding, OperationKind, Schema};
 
     fn spec(name: &str, bytes: usize) -> Arc<OperationSpec> {
         let mut spec = OperationSpec::new(OperationKind::Query, "a", name).unwrap();
         spec.input = Schema::from(json!({ "description": "x".repeat(bytes) }));
         Arc::new(spec)
+    }
+
+    /// The HTTP method tells it, but a spec that is too large loses its binding, so `changes` keeps it.
+    #[test]
+    fn what_is_too_large_may_change_as_much_as_before() {
+        const RUN: OperationSpec = OperationSpec::subscription("a.run").with_http(HttpBinding::new("POST", "/runs"));
+        const FOLLOW: OperationSpec = OperationSpec::subscription("a.follow");
+        const PURGE: OperationSpec = FOLLOW.with_changes(true);
+        for (mut spec, may_change) in [(RUN, true), (RUN.with_changes(false), false), (FOLLOW, false), (PURGE, true)] {
+            spec.input = Schema::from(json!({ "description": "x".repeat(200_000) }));
+            let kept = Heard::default().add(Arc::new(spec), 100_000, |_| true).unwrap();
+            assert_eq!((kept.http(), kept.may_change()), (None, may_change), "{}", kept.id);
+        }
     }
 
     #[test]

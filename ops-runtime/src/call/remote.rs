@@ -206,7 +206,7 @@ impl Remote {
     }
 }
 
-impl_caller!(Remote, Remote::invoke);
+impl_caller!(Remote, Remote::invoke, execute_elsewhere);
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,21 +3,20 @@
 //! An engine only stores schedules. For each, there is always one job for its next time, with that time as its start.
 //! When the time has come, every worker submits the following job, under an id made of the schedule and the time, so
 //! that any number of workers submit it once. If no worker runs at that time, the job runs late, and the times that
-//! have passed meanwhile are skipped.
+//! have passed meanwhile are skipped, with a warning in the log.
 
-use std::collections::HashMap;
+mod due;
+
 use std::fmt;
-use std::pin::pin;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Utc};
 use croner::parser::{CronParser, Seconds};
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub(super) use self::due::submit_due;
 use crate::durable::error::UNREADABLE;
 use crate::durable::id::JobId;
 use crate::durable::job::time;
@@ -29,12 +28,10 @@ use crate::model::clock::millis;
 use crate::run::payload::to_text;
 use crate::{Call, CallError, ErrorCode};
 
-/// How often workers look for new schedules.
+/// How often workers look for new schedules, in milliseconds.
 const LOOK: u64 = 5_000;
-/// For how many of the last times of a schedule its jobs are looked up when it is removed.
+/// The number of past times of a schedule whose jobs are looked up, when it is removed and after a pause of all workers.
 const PASSED: usize = 16;
-/// After how long a missing schedule is looked up again: a new leader of a cluster may not show it at once.
-const BEHIND: Duration = Duration::from_millis(500);
 /// How often the setting or removing of a schedule is retried that other processes set concurrently.
 const TIMES: usize = 20;
 /// The shortest interval.
@@ -90,8 +87,7 @@ impl Schedule {
                 since.checked_add(interval.checked_mul(passed.checked_add(1)?)?)
             }
             Kind::Cron(pattern) => {
-                let after = DateTime::<Utc>::from_timestamp_millis(i64::try_from(after).ok()?)?;
-                let next = parse(pattern).ok()?.find_next_occurrence(&after, false).ok()?;
+                let next = parse(pattern).ok()?.find_next_occurrence(&utc(after)?, false).ok()?;
                 u64::try_from(next.timestamp_millis()).ok()
             }
         }
@@ -109,7 +105,7 @@ impl Schedule {
             }
             Kind::Cron(pattern) => {
                 // Patterns have whole seconds.
-                let until = DateTime::<Utc>::from_timestamp_millis(i64::try_from(before).ok()?.checked_sub(1)?)?;
+                let until = utc(before.checked_sub(1)?)?;
                 let last = parse(pattern).ok()?.find_previous_occurrence(&until, true).ok()?;
                 u64::try_from(last.timestamp_millis()).ok()?
             }
@@ -126,6 +122,11 @@ fn parse(pattern: &str) -> Result<croner::Cron, CallError> {
         parser.parse(pattern).map_err(|error| error.to_string())
     };
     parsed.map_err(|error| invalid(format!("`{}` is no cron pattern: {error}", pattern.escape_debug())))
+}
+
+/// A time in milliseconds since the Unix epoch. `None` if it is too late for dates.
+fn utc(at: u64) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp_millis(i64::try_from(at).ok()?)
 }
 
 /// A time for a schedule after that of an earlier one with the same name. Not much later than now: if the earlier one
@@ -338,10 +339,36 @@ impl Jobs {
     }
 
     async fn submit_next(&self, schedule: &ScheduleRecord, now: u64) -> Result<(), CallError> {
-        match schedule.next(now) {
-            Some(next) => self.engine().submit(&schedule.job_at(next)).await.map(drop),
-            None => Ok(()),
+        let Some(next) = schedule.next(now) else { return Ok(()) };
+        if self.engine().submit(&schedule.job_at(next)).await?.is_none() {
+            self.tell_skipped(schedule, None, now).await;
         }
+        Ok(())
+    }
+
+    /// Logs the times of a schedule that were skipped: those until `now` that come after the last time with a job. `known` is a
+    /// job that is known to be submitted, so that the engine need not be asked for it.
+    ///
+    /// Only the process that has submitted the next job calls this, so each skipped time is logged once.
+    async fn tell_skipped(&self, schedule: &ScheduleRecord, known: Option<&JobId>, now: u64) {
+        let mut skipped = Vec::new();
+        for at in schedule.passed(now, PASSED) {
+            let id = schedule.job_at(at).id;
+            // If the job cannot be read, the time may have one, so it does not count as skipped.
+            if known == Some(&id) || !matches!(self.engine().read(&id).await, Ok(None)) {
+                break;
+            }
+            skipped.push(at);
+        }
+        let (Some(first), Some(last)) = (skipped.last(), skipped.first()) else { return };
+        tracing::warn!(
+            schedule = schedule.name,
+            times = skipped.len(),
+            are_all = skipped.len() < PASSED,
+            first = utc(*first).map(display),
+            last = utc(*last).map(display),
+            "times of a schedule have passed without a job, and are skipped: no worker ran, or the engine took no jobs"
+        );
     }
 
     /// Cancels the next jobs of a schedule, and the due ones that no worker has begun.
@@ -390,113 +417,6 @@ impl Jobs {
         let ended = Ended::new(job, self.engine().now(), 0, Outcome::Cancelled);
         self.engine().close(&job.id, &ended).await.map(drop)
     }
-}
-
-/// Submits the next job of each schedule, in an endless loop.
-///
-/// Each queue has turns of its own: one that takes no jobs, such as one without a leader, holds up no other.
-pub(super) async fn submit_due(jobs: Jobs) {
-    // By queue: the last job of each schedule that is known to be submitted.
-    let mut submitted: HashMap<String, HashMap<String, JobId>> = HashMap::new();
-    // The queues whose turn has not ended, and true if the next one is due.
-    let mut busy: HashMap<String, bool> = HashMap::new();
-    let mut turns = FuturesUnordered::new();
-    // The queue that is due, if not all are.
-    let mut only: Option<String> = None;
-    loop {
-        let now = jobs.engine().now();
-        let schedules = jobs.engine().schedules().await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the schedules could not be read");
-            Vec::new()
-        });
-        let next = schedules.iter().filter_map(|schedule| schedule.next(now)).min();
-        let mut queues: HashMap<String, Vec<ScheduleRecord>> = HashMap::new();
-        for schedule in schedules {
-            queues.entry(schedule.job.id.queue().to_owned()).or_default().push(schedule);
-        }
-        submitted.retain(|queue, _| queues.contains_key(queue));
-        for (queue, schedules) in queues {
-            // If the end of one turn made the others due, two queues would do so to each other for ever.
-            if only.as_ref().is_some_and(|only| *only != queue) {
-                continue;
-            }
-            if let Some(is_due) = busy.get_mut(&queue) {
-                *is_due = true;
-                continue;
-            }
-            busy.insert(queue.clone(), false);
-            let (jobs, mut known) = (&jobs, submitted.remove(&queue).unwrap_or_default());
-            turns.push(async move {
-                submit_all(jobs, schedules, &mut known, now).await;
-                (queue, known)
-            });
-        }
-        let wake = next.unwrap_or(u64::MAX).min(now.saturating_add(LOOK));
-        let wait = Duration::from_millis(wake.saturating_sub(jobs.engine().now()).max(10));
-        let mut wait = pin!(tokio::time::sleep(wait));
-        only = loop {
-            tokio::select! {
-                biased;
-                () = &mut wait => break None,
-                Some((queue, known)) = turns.next() => {
-                    submitted.insert(queue.clone(), known);
-                    if busy.remove(&queue) == Some(true) {
-                        break Some(queue);
-                    }
-                }
-            }
-        };
-    }
-}
-
-/// Submits the next job of each of these schedules, unless it is known to be submitted.
-///
-/// A schedule may have been removed or replaced meanwhile by a process that found no job of it to cancel. So the
-/// schedules are read once more, and the jobs of removed ones are cancelled here.
-async fn submit_all(jobs: &Jobs, schedules: Vec<ScheduleRecord>, submitted: &mut HashMap<String, JobId>, now: u64) {
-    submitted.retain(|name, _| schedules.iter().any(|schedule| schedule.name == *name));
-    let mut new = Vec::new();
-    for schedule in schedules {
-        let Some(next) = schedule.next(now) else { continue };
-        let job = schedule.job_at(next);
-        if submitted.get(&schedule.name) == Some(&job.id) {
-            continue;
-        }
-        match jobs.engine().submit(&job).await {
-            Ok(known) => {
-                submitted.insert(schedule.name.clone(), job.id);
-                new.extend(known.is_none().then_some((schedule, next)));
-            }
-            Err(error) => tracing::warn!(%error, schedule = schedule.name, "the next job was not submitted"),
-        }
-    }
-    if let Err(error) = close_gone(jobs, new).await {
-        tracing::warn!(%error, "jobs of schedules that may be gone were not cancelled");
-    }
-}
-
-/// Cancels the jobs at these times of removed schedules: those that two reads do not find.
-async fn close_gone(jobs: &Jobs, mut new: Vec<(ScheduleRecord, u64)>) -> Result<(), CallError> {
-    for wait in [Duration::ZERO, BEHIND] {
-        if new.is_empty() {
-            return Ok(());
-        }
-        tokio::time::sleep(wait).await;
-        let kept = jobs.engine().schedules().await?;
-        new.retain(|(schedule, _)| {
-            let known = kept.iter().find(|kept| kept.name == schedule.name);
-            !ScheduleRecord::is_same(known, Some(schedule))
-        });
-    }
-    for (schedule, at) in new {
-        tracing::info!(
-            schedule = schedule.name,
-            at,
-            "the next job of a schedule is cancelled: it was removed or replaced"
-        );
-        jobs.close_job(&schedule.job_at(at)).await?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

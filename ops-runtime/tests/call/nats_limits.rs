@@ -77,10 +77,21 @@ async fn operations_whose_subjects_are_too_long() {
             let handler = Handler::dynamic(|input: Value, _| async move { Ok(input) });
             own.register(Registration::new(spec(bytes), handler)).unwrap();
         }
-        let worker = connect(server.address(), 4_000).await.serve(CallHandler::new(own)).await.unwrap();
+        let worker = connect(server.address(), 4_000).await.serve(CallHandler::new(own.clone())).await.unwrap();
         let remote = connect(server.address(), 4_000).await.remote().await.unwrap();
         eventually("the others are announced", || remote.list().len() == COUNT + 1).await;
         assert_eq!(log.with("its subject is too long").len(), 2);
+        // The warning is not repeated with each announcement, but after the operation was removed and added again.
+        let away = spec(LONGEST_OPERATION + 1);
+        for (is_there, warnings) in [(true, 2), (false, 2), (true, 3)] {
+            own.remove(&away.id);
+            if is_there {
+                let handler = Handler::dynamic(|input: Value, _| async move { Ok(input) });
+                own.register(Registration::new(away.clone(), handler)).unwrap();
+            }
+            worker.announce().await.unwrap();
+            assert_eq!(log.with("its subject is too long").len(), warnings, "{is_there}");
+        }
         let bound = Registry::new();
         let specs = [LONGEST_OPERATION, LONGEST_OPERATION + 1, 4_100].map(spec);
         let ids = specs.clone().map(|spec| spec.id);

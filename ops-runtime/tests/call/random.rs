@@ -45,6 +45,8 @@ impl Dice {
 #[derive(Default)]
 struct Tally {
     done: AtomicU64,
+    /// The part of `done` in the last third of the time: earlier disturbances must not stop all calls.
+    late: AtomicU64,
     failed: AtomicU64,
 }
 
@@ -52,11 +54,11 @@ fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Runs one transport for its share of the time.
-pub(crate) async fn faults<H: Harness>(share: u64) {
+/// Runs one transport for its share of the time. Returns `false` if `OPS_FAULT_ONLY` names another one.
+pub(crate) async fn faults<H: Harness>(share: u64) -> bool {
     let only = std::env::var("OPS_FAULT_ONLY").unwrap_or_default();
     if !H::NAME.starts_with(&only) {
-        return;
+        return false;
     }
     let share = if only.is_empty() { share } else { 1 };
     let time = Duration::from_millis(setting("OPS_FAULT_SECONDS", 30) * 1_000 / share);
@@ -64,13 +66,15 @@ pub(crate) async fn faults<H: Harness>(share: u64) {
     let harness = Arc::new(H::start().await);
     let remote = harness.caller().await;
     let (stop, tally) = (Arc::new(AtomicBool::new(false)), Arc::new(Tally::default()));
+    let started = Instant::now();
     let callers: Vec<_> = (0..CALLERS)
         .map(|n| {
             let (remote, stop, tally) = (remote.clone(), stop.clone(), tally.clone());
             tokio::spawn(async move {
                 let mut dice = Dice(seed ^ (n << 32));
                 while !stop.load(Ordering::SeqCst) {
-                    if !check(&tally, once(&remote, &mut dice).await) {
+                    let result = once(&remote, &mut dice).await;
+                    if !check(&tally, result, started.elapsed() > time * 2 / 3) {
                         // What fails at once is not to keep others from running.
                         tokio::time::sleep(Duration::from_millis(1)).await;
                     }
@@ -82,7 +86,6 @@ pub(crate) async fn faults<H: Harness>(share: u64) {
     let mut dice = Dice(seed);
     let mut workers = vec![another(&*harness).await, another(&*harness).await];
     let mut memory = None;
-    let started = Instant::now();
     while started.elapsed() < time {
         tokio::time::sleep(Duration::from_millis(20 + dice.roll(150))).await;
         if memory.is_none() && started.elapsed() > time / 3 {
@@ -99,16 +102,39 @@ pub(crate) async fn faults<H: Harness>(share: u64) {
     for caller in join_all(callers).await {
         caller.unwrap();
     }
+    served(&remote).await;
     eventually("no request is pending", || remote.in_flight() == 0).await;
     for (worker, probe) in &workers {
         eventually("no task is left", || worker.running() == 0).await;
         eventually("no handler is left", || probe.alive() == 0).await;
     }
-    let (done, failed) = (tally.done.load(Ordering::SeqCst), tally.failed.load(Ordering::SeqCst));
+    let [done, late, failed] = [&tally.done, &tally.late, &tally.failed].map(|count| count.load(Ordering::SeqCst));
     let grown = resident().saturating_sub(memory.unwrap_or_default());
-    println!("{}: {done} calls done, {failed} failed, memory grew by {} KB", H::NAME, grown >> 10);
+    println!(
+        "{}: {done} calls done, {late} of them in the last third of the time, {failed} failed, memory grew by {} KB",
+        H::NAME,
+        grown >> 10
+    );
     assert!(done > 100, "hardly anything was done: {done} calls, {failed} failed");
+    assert!(late > 0, "nothing was done in the last third of the time: {done} calls before, {failed} failed");
     assert!(memory.is_none() || grown < 200 << 20, "{grown} bytes more than after a third of the time");
+    true
+}
+
+/// Waits until a call succeeds, after the disturbances have ended: then a worker serves again.
+async fn served(remote: &Remote) {
+    let began = Instant::now();
+    loop {
+        let input = EchoInput { value: json!("again") };
+        match remote.execute_with::<Echo>(input, CallOptions::new().with_timeout(DEADLINE)).await {
+            Ok(answer) => {
+                assert_eq!(answer.data, "again");
+                return;
+            }
+            Err(error) => assert!(began.elapsed() < DEADLINE * 10, "calls fail though nothing is disturbed: {error:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// Memory that the process uses, which has no other tests.
@@ -118,22 +144,25 @@ fn resident() -> u64 {
     pages.unwrap_or_default() * 4096
 }
 
-/// Counts a call; whether it was done.
-fn check(tally: &Tally, result: Result<(), CallError>) -> bool {
-    let done = result.is_ok();
-    match result {
-        Ok(()) => tally.done.fetch_add(1, Ordering::SeqCst),
+/// Counts a call; `is_late` is true in the last third of the time. Returns `true` if the call did not fail.
+fn check(tally: &Tally, result: Result<bool, CallError>, is_late: bool) -> bool {
+    match &result {
+        Ok(is_answered) => {
+            tally.done.fetch_add((*is_answered).into(), Ordering::SeqCst);
+            tally.late.fetch_add((*is_answered && is_late).into(), Ordering::SeqCst);
+        }
         Err(error) => {
             let expected = [ErrorCode::Aborted, ErrorCode::Timeout, ErrorCode::OperationNotFound];
             assert!(expected.contains(error.code()), "{error:?}");
-            tally.failed.fetch_add(1, Ordering::SeqCst)
+            tally.failed.fetch_add(1, Ordering::SeqCst);
         }
-    };
-    done
+    }
+    result.is_ok()
 }
 
-/// One call of some kind; it must end in time, and be answered right if at all.
-async fn once(remote: &Remote, dice: &mut Dice) -> Result<(), CallError> {
+/// Makes one call of some kind. It must end in time, and its result must be right. Returns `false` if the call was dropped
+/// before it had a result.
+async fn once(remote: &Remote, dice: &mut Dice) -> Result<bool, CallError> {
     let options = || CallOptions::new().with_timeout(DEADLINE);
     let call = async {
         match dice.roll(8) {
@@ -157,6 +186,7 @@ async fn once(remote: &Remote, dice: &mut Dice) -> Result<(), CallError> {
                 let input = WaitInput { key: "d".to_owned(), milliseconds: 60_000 };
                 let call = remote.execute_with::<Wait>(input, options());
                 let _ = tokio::time::timeout(Duration::from_millis(dice.roll(40)), call).await;
+                return Ok(false);
             }
             6 => {
                 let to = dice.roll(300);
@@ -180,7 +210,7 @@ async fn once(remote: &Remote, dice: &mut Dice) -> Result<(), CallError> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     };
     tokio::time::timeout(DEADLINE * 10, call).await.expect("a call hangs")
 }
@@ -200,14 +230,22 @@ fn random_faults() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "`random_faults` starts it"]
 async fn faults_of_all() {
-    faults::<crate::in_process::InProcessHarness>(TRANSPORTS).await;
+    let mut has_run = false;
+    has_run |= faults::<crate::in_process::InProcessHarness>(TRANSPORTS).await;
     #[cfg(feature = "websocket")]
-    faults::<crate::websocket::ThroughHub>(TRANSPORTS).await;
+    {
+        has_run |= faults::<crate::websocket::ThroughHub>(TRANSPORTS).await;
+    }
     // What is lost by mistake is only counted here, so that they can be quick to take something for lost.
     #[cfg(feature = "nats")]
-    faults::<crate::nats::NatsHarness<600>>(TRANSPORTS).await;
+    {
+        has_run |= faults::<crate::nats::NatsHarness<600>>(TRANSPORTS).await;
+    }
     #[cfg(feature = "redis")]
-    faults::<crate::redis::RedisHarness<600>>(TRANSPORTS).await;
+    {
+        has_run |= faults::<crate::redis::RedisHarness<600>>(TRANSPORTS).await;
+    }
+    assert!(has_run, "no transport has a name that begins with `OPS_FAULT_ONLY`");
 }
 
 /// How many transports share the time.

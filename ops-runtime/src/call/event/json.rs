@@ -18,6 +18,7 @@ use crate::call::event::WORDS;
 use crate::call::{Announcement, CallEvent, CallRequest, Frame, RequestId};
 use crate::model::cut::cut;
 use crate::model::json::{fields, read_text};
+use crate::model::spec::reads;
 use crate::record::{self, Record, put, put_some};
 use crate::{AccessControl, ErrorCode, InvalidId, OperationKind, OperationSpec, Payload, ResponseEnvelope, Text};
 
@@ -209,23 +210,40 @@ struct Bare {
     namespace: Text,
     version: Text,
     kind: OperationKind,
+    changes: Option<bool>,
     access: AccessControl,
     deprecated: bool,
+    binding: Option<BareBinding>,
 }
+
+/// The part of a binding that tells if a subscription may change something.
+struct BareBinding {
+    method: Option<Text>,
+}
+
+fields!(BareBinding {
+    "method" => method: some,
+});
 
 fields!(Bare {
     "name" => name: required,
     "namespace" => namespace: required,
     "version" => version: required,
     "type" => kind: required,
+    "changes" => changes: some,
     "accessControl" => access: required,
     "deprecated" => deprecated: flag,
+    "binding" => binding: some,
 });
 
 impl Bare {
     fn into_spec(self) -> Result<OperationSpec, InvalidId> {
         let mut spec = OperationSpec::new(self.kind, &self.namespace, &self.name)?;
         (spec.version, spec.access, spec.deprecated) = (self.version, self.access, self.deprecated);
+        if self.kind == OperationKind::Subscription {
+            let method = self.binding.and_then(|binding| binding.method);
+            spec.changes = self.changes.or_else(|| method.map(|method| !reads(&method)));
+        }
         Ok(spec)
     }
 }
@@ -407,5 +425,31 @@ impl Serialize for CallEvent {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         // Copied only if it is not a frame already: calls themselves never write a bare event.
         Frame::Event(self.clone()).serialize(s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bare spec keeps only the method of its binding: it tells if a stream may change something.
+    #[test]
+    fn a_spec_without_schemas_says_what_it_may_change() {
+        for (kind, more, expected) in [
+            ("subscription", "", false),
+            ("subscription", r#","binding":{"type":"http","method":"POST","path":"/runs","bodies":[{"x":1}]}"#, true),
+            ("subscription", r#","binding":{"type":"http","method":"GET","path":"/pets"}"#, false),
+            ("subscription", r#","changes":false,"binding":{"type":"http","method":"POST","path":"/ask"}"#, false),
+            ("subscription", r#","changes":true"#, true),
+            ("query", r#","binding":{"type":"http","method":"POST","path":"/find"}"#, false),
+            ("mutation", "", true),
+        ] {
+            let text = format!(
+                r#"{{"name":"b","namespace":"a","version":"1","type":"{kind}","accessControl":{{"requiredScopes":[]}}{more}}}"#
+            );
+            let bare: Bare = serde_json::from_str(&text).unwrap();
+            let spec = bare.into_spec().unwrap();
+            assert_eq!((spec.http(), spec.may_change()), (None, expected), "{text}");
+        }
     }
 }

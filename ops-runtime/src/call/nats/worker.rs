@@ -1,6 +1,6 @@
 //! The worker over NATS: reads requests and sends responses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -67,6 +67,8 @@ struct Shared {
     handler: CallHandler,
     callers: Callers,
     announced: Mutex<Announced>,
+    /// The operations that the last announcement left out, because their subjects are too long for the server.
+    too_long: Mutex<HashSet<Text>>,
     asked: Asked,
     /// How many changes have been announced.
     changes: AtomicU64,
@@ -90,9 +92,18 @@ impl NatsWorker {
         let callers = Callers::new(handler.clone(), auth, post);
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let readers = Semaphore::new((processors - 1).max(1));
-        let (announced, reading) = (Mutex::default(), Arc::default());
-        let (asked, changes) = (Asked::default(), AtomicU64::new(0));
-        let shared = Arc::new(Shared { connection, id, handler, callers, announced, asked, changes, reading, readers });
+        let shared = Arc::new(Shared {
+            connection,
+            id,
+            handler,
+            callers,
+            announced: Mutex::default(),
+            too_long: Mutex::default(),
+            asked: Asked::default(),
+            changes: AtomicU64::new(0),
+            reading: Arc::default(),
+            readers,
+        });
         let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
         let answering = AbortOnDropHandle::new(tokio::spawn(answer(shared.clone())));
         let tasks = tasks.map(AbortOnDropHandle::new);
@@ -201,19 +212,23 @@ impl Shared {
         }
     }
 
-    /// The operations of the handler whose subjects the server takes.
+    /// The operations of the handler whose subjects are short enough for the server. Each of the others is logged once, and
+    /// again only if the handler has lost it meanwhile.
     fn within_limits(&self) -> Vec<SpecRef> {
         let mut specs = self.handler.announced();
+        let mut known = lock(&self.too_long);
+        let mut too_long = HashSet::new();
         specs.retain(|spec| {
             let bytes = subject::of_operation(&self.connection.prefix, &spec.id).len();
             let fits = bytes <= subject::LONGEST_OPERATION;
-            if !fits {
+            if !fits && too_long.insert(spec.id.clone()) && !known.contains(&spec.id) {
                 let operation = cut(&spec.id, WORDS);
                 let limit = subject::LONGEST_OPERATION;
                 tracing::warn!(operation = &*operation, bytes, limit, "its subject is too long, so it is not served");
             }
             fits
         });
+        *known = too_long;
         specs
     }
 

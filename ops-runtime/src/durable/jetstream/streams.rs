@@ -13,8 +13,8 @@ use futures_util::TryStreamExt;
 use super::config::JetStreamConfig;
 use super::failure::Patience;
 use super::subject::Subjects;
-use crate::CallError;
 use crate::nats::unusable;
+use crate::{BoxFuture, CallError};
 
 /// The stream of a queue.
 ///
@@ -56,7 +56,15 @@ fn base(name: String, subject: String, config: &JetStreamConfig) -> Config {
 }
 
 /// The stream; it is made if there is none. Waits for the election of a leader, and for servers that are away.
-pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: Config) -> Result<Stream, CallError> {
+pub(super) fn ensure<'a>(
+    context: &'a Context,
+    config: &'a JetStreamConfig,
+    wanted: Config,
+) -> BoxFuture<'a, Result<Stream, CallError>> {
+    Box::pin(found_or_made(context, config, wanted))
+}
+
+async fn found_or_made(context: &Context, config: &JetStreamConfig, wanted: Config) -> Result<Stream, CallError> {
     let mut patience = Patience::new(config.request_timeout);
     loop {
         let error = match context.get_stream(&wanted.name).await {
@@ -173,52 +181,55 @@ pub(super) fn lane(lane: u16) -> String {
 }
 
 /// The consumer of a lane; it is made if there is none.
-pub(super) async fn consumer(
-    stream: &Stream,
-    subjects: &Subjects,
-    config: &JetStreamConfig,
-    queue: &str,
+pub(super) fn consumer<'a>(
+    stream: &'a Stream,
+    subjects: &'a Subjects,
+    config: &'a JetStreamConfig,
+    queue: &'a str,
     lane: u16,
-) -> Result<Consumer<pull::Config>, CallError> {
-    let name = self::lane(lane);
-    let wanted = pull::Config {
-        durable_name: Some(name.clone()),
-        filter_subject: subjects.jobs(queue, lane),
-        ack_policy: AckPolicy::Explicit,
-        ack_wait: config.limits.lease,
-        // Attempts are counted above; a delayed job must not delay others; every worker may have a request waiting.
-        max_deliver: -1,
-        max_ack_pending: -1,
-        max_waiting: 100_000,
-        ..pull::Config::default()
-    };
-    let mut patience = Patience::new(config.request_timeout);
-    let consumer = loop {
-        let error = match stream.create_consumer_strict(wanted.clone()).await {
-            Ok(consumer) => return Ok(consumer),
-            Err(error) => error,
+) -> BoxFuture<'a, Result<Consumer<pull::Config>, CallError>> {
+    Box::pin(async move {
+        let name = self::lane(lane);
+        let wanted = pull::Config {
+            durable_name: Some(name.clone()),
+            filter_subject: subjects.jobs(queue, lane),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: config.limits.lease,
+            // The three limits must not apply: attempts are counted by the engine, a delayed job must not delay others, and
+            // each worker may have a waiting request.
+            max_deliver: -1,
+            max_ack_pending: -1,
+            max_waiting: 100_000,
+            ..pull::Config::default()
         };
-        match stream.get_consumer::<pull::Config>(&name).await {
-            Ok(consumer) => break consumer,
-            Err(_) if patience.wait().await => {}
-            Err(_) => return Err(unusable(&format!("the consumer {name} can't be made"), &error)),
+        let mut patience = Patience::new(config.request_timeout);
+        let consumer = loop {
+            let error = match stream.create_consumer_strict(wanted.clone()).await {
+                Ok(consumer) => return Ok(consumer),
+                Err(error) => error,
+            };
+            match stream.get_consumer::<pull::Config>(&name).await {
+                Ok(consumer) => break consumer,
+                Err(_) if patience.wait().await => {}
+                Err(_) => return Err(unusable(&format!("the consumer {name} can't be made"), &error)),
+            }
+        };
+        let found = &consumer.cached_info().config;
+        let differences: Vec<_> = [
+            ("ack_wait", format!("{:?}", wanted.ack_wait), format!("{:?}", found.ack_wait)),
+            ("filter_subject", wanted.filter_subject, found.filter_subject.clone()),
+            ("max_deliver", wanted.max_deliver.to_string(), found.max_deliver.to_string()),
+            ("max_ack_pending", wanted.max_ack_pending.to_string(), found.max_ack_pending.to_string()),
+        ]
+        .into_iter()
+        .filter(|(_, wanted, found)| wanted != found)
+        .map(|(name, wanted, found)| format!("{name} is {found}, not {wanted}"))
+        .collect();
+        if differences.is_empty() {
+            return Ok(consumer);
         }
-    };
-    let found = &consumer.cached_info().config;
-    let differences: Vec<_> = [
-        ("ack_wait", format!("{:?}", wanted.ack_wait), format!("{:?}", found.ack_wait)),
-        ("filter_subject", wanted.filter_subject, found.filter_subject.clone()),
-        ("max_deliver", wanted.max_deliver.to_string(), found.max_deliver.to_string()),
-        ("max_ack_pending", wanted.max_ack_pending.to_string(), found.max_ack_pending.to_string()),
-    ]
-    .into_iter()
-    .filter(|(_, wanted, found)| wanted != found)
-    .map(|(name, wanted, found)| format!("{name} is {found}, not {wanted}"))
-    .collect();
-    if differences.is_empty() {
-        return Ok(consumer);
-    }
-    let (of, what) = (subjects.stream(queue), differences.join(", "));
-    let mend = "all engines of a prefix need the same settings";
-    Err(CallError::execution(format!("the consumer {name} of {of} is configured otherwise: {what}; {mend}")))
+        let (of, what) = (subjects.stream(queue), differences.join(", "));
+        let mend = "all engines of a prefix need the same settings";
+        Err(CallError::execution(format!("the consumer {name} of {of} is configured otherwise: {what}; {mend}")))
+    })
 }

@@ -4,6 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tracing::span::{Attributes, Id, Record};
@@ -11,7 +12,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::adapter::{Handler, Registration};
 use crate::durable::tests::{Fields, Reading};
-use crate::durable::{Jobs, RetryPolicy, SubmitOptions, Worker};
+use crate::durable::{Jobs, RetryPolicy, Schedule, SubmitOptions, Worker};
 use crate::{Call, CallError, Context, Operation, OperationSpec, Registry};
 
 /// Keeps the fields of warnings and errors, and their levels.
@@ -174,4 +175,54 @@ fn a_step_whose_operation_no_worker_has() {
     assert!(step["message"].starts_with("no handler here for the operation of a step"), "{step:?}");
     assert_eq!(left["operation"], "test.step");
     assert!(left["message"].starts_with("no handler here: jobs of the operation are left to other w"), "{left:?}");
+}
+
+/// The first time of the schedule has a job, which waits for a worker. The later times have none.
+#[test]
+fn times_of_a_schedule_that_were_skipped() {
+    for (seconds, is_set_again, numbers) in [
+        (45, false, Some((2, 4, "true"))),
+        (45, true, Some((2, 4, "true"))),
+        (305, false, Some((15, 30, "false"))),
+        (15, false, None),
+        (5, true, None),
+    ] {
+        let (since, logged) = logged(async {
+            let (jobs, every) = (Jobs::in_memory(), Schedule::every(Duration::from_secs(10)));
+            let set = async || {
+                let options = SubmitOptions::new();
+                jobs.schedule_by_id("tick", every.clone(), "test.tick", json!({}), options).await.unwrap();
+            };
+            set().await;
+            sleep(Duration::from_secs(seconds)).await;
+            // A program sets its schedules at each start.
+            if is_set_again {
+                set().await;
+            }
+            let tick = |_: Value, _: Context| async move { Ok::<Value, CallError>(json!({})) };
+            let worker = Worker::new(jobs.clone(), registry("test.tick", Handler::dynamic(tick))).start();
+            // From here on, no time is skipped.
+            sleep(Duration::from_secs(60)).await;
+            worker.stop().await;
+            jobs.schedules().await.unwrap()[0].since
+        });
+        let at = |number: i64| {
+            let since = DateTime::from_timestamp_millis(since.try_into().unwrap()).unwrap();
+            (since + TimeDelta::seconds(10 * number)).to_string()
+        };
+        let expected = numbers.map(|(first, last, are_all)| {
+            let message = "times of a schedule have passed without a job, and are skipped: no worker ran, or the engine took no jobs";
+            let (times, first, last) = ((last - first + 1).to_string(), at(first), at(last));
+            let expected = [
+                ("message", message),
+                ("schedule", "tick"),
+                ("times", times.as_str()),
+                ("are_all", are_all),
+                ("first", first.as_str()),
+                ("last", last.as_str()),
+            ];
+            (Level::WARN, fields(expected))
+        });
+        assert_eq!(logged, Vec::from_iter(expected), "{seconds} s");
+    }
 }

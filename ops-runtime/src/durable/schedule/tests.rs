@@ -1,5 +1,8 @@
 //! Times of schedules, and the jobs that they submit.
 
+use std::collections::HashMap;
+
+use super::due::submit_all;
 use super::*;
 use crate::durable::in_memory::InMemory;
 
