@@ -103,6 +103,7 @@
 //!
 //! The time for a value is proportional to its size, for any schema: it takes at most 512 steps (each checks a schema
 //! against a node, or up to 8 variants of a union) for each node and each 32 bytes of text, and 2^18 for a small value.
+//! What defaults fill in counts, too, also if it is left out again because it does not conform.
 //! A value that takes more does not conform, and stays unchanged from where the steps ran out. The first violation or
 //! repair then says so. Only 1,000 violations or repairs are listed, and a last one says how many more there are.
 
@@ -261,7 +262,7 @@ impl CompiledSchema {
     fn mended<'t>(&self, text: &'t str, mode: Mode) -> Option<Repaired<Cow<'t, str>>> {
         let checker = Checker::new(&self.definitions);
         let Mended { text, repairs, more } = Scanner::of_str(&checker, text).mend(self.root(), mode, text)?;
-        Some(Repaired { value: text, repairs, more, has_ended: false, steps: checker.budget.steps() })
+        Some(Repaired { value: text, repairs, more, has_ended: false, steps: checker.budget.steps(), largest: 0 })
     }
 
     /// True if the schema asks for a kind of value and no more, and the value is of that kind, written as it should be.
@@ -294,7 +295,7 @@ impl CompiledSchema {
         let checker = Checker::new(&self.definitions);
         self.violations_with(value, &checker);
         let repaired = self.repaired(value.clone(), &[(Mode::Repair, Strip::All)]);
-        let most = Budget::most(value).max(Budget::most(&repaired.value));
+        let most = Budget::most(value).max(Budget::most(&repaired.value)).max(Budget::most_of(repaired.largest));
         (checker.budget.steps(), repaired.steps, most)
     }
 
@@ -325,7 +326,8 @@ impl CompiledSchema {
             let (expected, found) = (budget::expectation(), repair::kind(Some(&value)).into());
             repairs.insert(0, Repair { pointer: String::new(), expected, found, change: Change::Kept });
         }
-        Repaired { value, repairs, more, has_ended, steps: checker.budget.steps() }
+        let (steps, largest) = (checker.budget.steps(), checker.budget.counted());
+        Repaired { value, repairs, more, has_ended, steps, largest }
     }
 
     /// The result of [`cast`](Self::cast) for an absent value, as of a handler without result; `None` if it conforms.
@@ -452,6 +454,8 @@ pub(crate) struct Repaired<V = Value> {
     /// True if the value was not processed to its end, as the first repair says.
     pub(crate) has_ended: bool,
     steps: u64,
+    /// The size of the largest part whose size was counted, such as one that defaults filled in and that was left out again.
+    largest: u64,
 }
 
 impl<V> Repaired<V> {

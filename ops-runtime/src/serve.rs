@@ -58,21 +58,28 @@
 //! | failure | status |
 //! |---|--:|
 //! | the input breaks its schema (`VALIDATION_ERROR`) | 422 |
-//! | the body is not JSON, or not text of its charset | 400 |
+//! | the body is not JSON, or not text of its charset; the header `Host`, `Origin` or `Idempotency-Key` is invalid | 400 |
 //! | missing or invalid credentials; missing scopes (`ACCESS_DENIED`) | 401; 403 |
 //! | a host or origin that is not the server's (`with_hosts`, `with_origins`) | 403 |
 //! | no operation is there (`OPERATION_NOT_FOUND`); not for this method | 404; 405 |
 //! | the body comes too slowly; is too large; is of another type | 408; 413; 415 |
+//! | the head is too large | 431 |
 //! | a code of the handler's own | the status that the operation declares for it, else 400 |
 //! | the operation is not implemented (`NOT_IMPLEMENTED`) | 501 |
 //! | too many calls (`TOO_MANY_REQUESTS`; `retryAfter` in the details, in seconds, gives `Retry-After`) | 429 |
 //! | a failure without a code of its own (`EXECUTION_ERROR`, `UNKNOWN_ERROR`), or a result that is not as promised | 500 |
-//! | another server failed (`TOOL_ERROR`, the error of an HTTP response) | 502 |
+//! | the error response of an API, at the path of an operation of that API that declares the status | this status |
+//! | another failure of another server (`TOOL_ERROR`, any other error response) | 502 |
 //! | the server is full, or no worker serves the operation (with `Retry-After`); the call was cancelled (`ABORTED`) | 503 |
 //! | the call took too long (`TIMEOUT`) | 504 |
 //!
 //! If a handler fails with an [`ErrorResponse`](crate::ErrorResponse), such as a declared error of generated code, the
-//! response has its status and body. So it does for another server's error if the operation declares the status.
+//! response has its status and body. The same holds for the error response of an API, if the client called an operation of
+//! that API at its HTTP path, and the operation declares the status. If the client called it by id, the status is 502, and
+//! the details of the problem have the status and the body of the response (`statusCode`, `body`). Of any other error
+//! response, clients see only the status, as `statusCode`: the operation does not declare the status, or a function passes
+//! the error on.
+//!
 //! Failures without a code of their own are logged, and the caller gets the number of the request. If a function fails
 //! with a code that it does not declare, that is logged once per code.
 //!

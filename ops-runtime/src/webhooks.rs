@@ -25,9 +25,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Signatures are compared in constant time. Where a service signs the time, too, requests that are older or newer than a
-//! tolerance are refused, five minutes by default. A request can be replayed within that time: keep the ids of those that
-//! were handled (`webhook-id`), if doing their work twice does harm.
+//! Signatures are compared in constant time. If a service signs the time, too, requests whose time differs from now by more
+//! than the tolerance are refused; it is five minutes by default. An attacker can replay a request within that time, and at
+//! any time if only its body is signed. If doing the work twice does harm, keep the ids of the requests that were handled
+//! (`webhook-id`). If the id is not signed, keep the signatures instead, since an attacker can change the id.
 
 #[cfg(feature = "registry")]
 mod decode;

@@ -147,6 +147,34 @@ fn kinds() {
 }
 
 #[test]
+fn which_streams_may_change_something() {
+    let content = json!({ "schema": { "type": "string" } });
+    let content = json!({ "text/event-stream": content, "application/json": content });
+    for (method, kind, said, plain, changes) in [
+        ("get", None, None, false, None),
+        ("post", None, None, true, None),
+        ("delete", Some("subscription"), None, true, None),
+        ("post", Some("query"), None, false, Some(false)),
+        ("post", Some("mutation"), None, true, None),
+        ("get", Some("mutation"), None, true, Some(true)),
+        ("post", Some("subscription"), Some(false), true, Some(false)),
+        ("get", Some("query"), Some(true), false, Some(true)),
+    ] {
+        let mut operation = json!({ "operationId": "x", "responses": { "200": { "content": content } } });
+        operation["x-ops-kind"] = kind.into();
+        operation["x-ops-changes"] = said.into();
+        let (api, _) = read(&json!({ "openapi": "3.1.0", "paths": { "/": { method: operation } } }));
+        let found: Vec<_> = api.operations.iter().map(|own| (own.id.as_ref(), own.changes, own.may_change())).collect();
+        let may_change = changes.unwrap_or(method != "get");
+        assert_eq!(
+            found,
+            [("api.x", None, plain), ("api.x_stream", changes, may_change)],
+            "{method} {kind:?} {said:?}"
+        );
+    }
+}
+
+#[test]
 fn parameters() {
     let parameter = |name: &str, location: &str, more: Value| {
         let mut parameter = json!({ "name": name, "in": location, "schema": { "type": "integer" } });
@@ -382,6 +410,11 @@ fn bodies() {
         let (operation, messages) = one("/", &json!({ "requestBody": with(&types) }));
         let bodies: Vec<_> = http(&operation).bodies.iter().map(|b| b.content_type.as_ref()).collect();
         assert_eq!((bodies, messages), (order, vec![]));
+        let is_second = |kind: &str| ["text/plain", "application/octet-stream"].contains(&kind);
+        let alternative = |kind: &str| schema.get("oneOf").map(|_| u16::from(is_second(kind)));
+        for body in http(&operation).bodies.iter() {
+            assert_eq!(body.variant, alternative(&body.content_type), "{}", body.content_type);
+        }
         let input = operation.input.to_value().unwrap();
         assert_eq!((&input["properties"]["body"], input.get("required")), (&schema, None));
     }

@@ -1,8 +1,8 @@
 //! What changed between two versions of a document, judged by mutations that know what they break.
 //!
 //! Each mutation changes a place of a document that was chosen by chance, from a fixed seed. The test finds out by itself
-//! which operations reach that place, in requests and in responses. With `OPS_SPECS` the documents are those of that
-//! folder, else the fixtures.
+//! which operations reach that place, in requests and in responses. The documents are some of our own and those of the folder
+//! in `OPS_SPECS`. Every kind of mutation is tried on our own.
 #![cfg(feature = "openapi")]
 
 #[path = "openapi_changes/mutation.rs"]
@@ -23,8 +23,15 @@ use reach::Reach;
 /// Larger documents take a debug build too long.
 const LARGEST: u64 = 700_000;
 
-/// How many mutations there are at least.
+/// The number of mutations of the documents of a folder, and of our own documents.
 const WANTED: usize = 240;
+const OWN: usize = 120;
+
+/// With fewer documents than this, a kind of mutation may find no place, for example if all operations are streams.
+const MANY: usize = 20;
+
+/// The step between the kinds of successive mutations of our own documents: so two that are made at once are not alike.
+const STRIDE: usize = 7;
 
 pub(crate) struct Random(u64);
 
@@ -38,18 +45,52 @@ impl Random {
     }
 }
 
-fn documents() -> Vec<PathBuf> {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi");
-    let Some(folder) = std::env::var_os("OPS_SPECS").map(PathBuf::from) else {
-        // The others are odd on purpose: nested without end, shared by several paths, lost.
-        return ["petshop.yaml", "tracker.json"].map(|name| fixtures.join(name)).to_vec();
-    };
+/// A document that can be read, and the number of mutations to make of it.
+struct Document {
+    name: String,
+    value: Value,
+    old: Api,
+    mutations: usize,
+    is_own: bool,
+}
+
+fn documents() -> Vec<Document> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // The other fixtures are odd on purpose: their schemas are endless, shared by several paths, or missing.
+    let own = [
+        "../tests/fixtures/openapi/petshop.yaml",
+        "../tests/fixtures/openapi/tracker.json",
+        "tests/openapi_changes/clinic.yaml",
+    ];
+    let own = || own.map(|name| root.join(name)).to_vec();
+    let Some(folder) = std::env::var_os("OPS_SPECS").map(PathBuf::from) else { return readable(own(), WANTED, true) };
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let fits = |path: &PathBuf| {
-        path.extension().is_some_and(|e| e == "json" || e == "yaml") && path.metadata().unwrap().len() < LARGEST
+        let ending = path.extension().is_some_and(|e| e == "json" || e == "yaml" || e == "yml");
+        ending && path.metadata().unwrap().len() < LARGEST
     };
     let mut documents: Vec<_> = entries.filter(fits).collect();
     documents.sort();
+    let mut documents = readable(documents, WANTED, false);
+    documents.extend(readable(own(), OWN, true));
+    documents
+}
+
+/// The documents that can be read and have operations, each with a share of the mutations.
+fn readable(paths: Vec<PathBuf>, mutations: usize, is_own: bool) -> Vec<Document> {
+    let mut documents = Vec::new();
+    for path in paths {
+        let value = openapi::parse(&std::fs::read_to_string(&path).unwrap_or_default()).unwrap_or_default();
+        match api(&value).filter(|api| !api.operations.is_empty()) {
+            Some(old) => {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                documents.push(Document { name, value, old, mutations: 0, is_own });
+            }
+            None => println!("{}: no operations", path.display()),
+        }
+    }
+    let each = mutations.div_ceil(documents.len().max(1));
+    documents.iter_mut().for_each(|document| document.mutations = each);
     documents
 }
 
@@ -87,39 +128,40 @@ fn mutations_are_judged_as_what_they_are() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut faults = Vec::new();
     let mut counts = vec![[0_usize; 2]; KINDS.len()];
-    let mut pairs = 0;
-    let each = WANTED.div_ceil(documents.len());
-    for path in &documents {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let Ok(document) = openapi::parse(&std::fs::read_to_string(path).unwrap()) else { continue };
-        let Some(old) = api(&document).filter(|api| !api.operations.is_empty()) else { continue };
+    let (mut pairs, mut of_own) = (0, 0);
+    let mut untried: BTreeSet<&str> = KINDS.iter().copied().collect();
+    for Document { name, value: document, old, mutations, is_own } in &documents {
         // Read again, so that no table is the other.
-        if !openapi::changes(&old, &api(&document).unwrap()).is_empty() {
+        if !openapi::changes(old, &api(document).unwrap()).is_empty() {
             faults.push(format!("{name} differs from itself"));
         }
-        let reach = Reach::new(&document, &old);
+        let reach = Reach::new(document, old);
         let mut last: Option<Mutation> = None;
-        for turn in 0..each {
+        for turn in 0..*mutations {
             // Each kind has its turn, and the next one that this document has a place for.
-            let start = random.below(KINDS.len());
+            let start = if *is_own { turn * STRIDE } else { random.below(KINDS.len()) };
             let Some(found) = (0..KINDS.len())
                 .map(|at| (start + at) % KINDS.len())
-                .find_map(|kind| Some((kind, mutation::find(kind, &document, &reach, &mut random)?)))
+                .find_map(|kind| Some((kind, mutation::find(kind, document, &reach, &mut random)?)))
             else {
                 continue;
             };
             let (kind, mutation) = found;
+            if *is_own {
+                untried.remove(KINDS[kind]);
+                of_own += 1;
+            }
             let mut new = document.clone();
             mutation.apply(&mut new);
             counts[kind][usize::from(!mutation.expected.breaking.is_empty())] += 1;
-            if let Err(fault) = judge(&old, &new, &mutation.expected) {
+            if let Err(fault) = judge(old, &new, &mutation.expected) {
                 faults.push(format!("{name}: {} at {}: {fault}", KINDS[kind], mutation.at));
             }
             // Two at once.
             if let Some(other) = last.take().filter(|other| turn % 2 == 1 && other.is_apart(&mutation)) {
                 other.apply(&mut new);
                 pairs += 1;
-                if let Err(fault) = judge(&old, &new, &other.expected.and(&mutation.expected)) {
+                if let Err(fault) = judge(old, &new, &other.expected.and(&mutation.expected)) {
                     faults.push(format!("{name}: {} at {}, and at {}: {fault}", KINDS[kind], mutation.at, other.at));
                 }
             }
@@ -132,6 +174,12 @@ fn mutations_are_judged_as_what_they_are() {
     }
     println!("{total} mutations of {} documents, and {pairs} pairs", documents.len());
     assert!(faults.is_empty(), "{} judged wrongly:\n{}", faults.len(), faults.join("\n"));
-    assert!(counts.iter().filter(|count| count[0] + count[1] > 0).count() >= 12, "too few kinds");
-    assert!(total >= if std::env::var_os("OPS_SPECS").is_some() { 200 } else { 40 }, "too few mutations");
+    assert!(untried.is_empty(), "our own documents have no place for these: {untried:?}");
+    let wanted = |is_own: bool| -> usize {
+        let documents = documents.iter().filter(|document| document.is_own || !is_own);
+        documents.map(|document| document.mutations).sum()
+    };
+    assert!(of_own * 6 >= wanted(true) * 5, "too few mutations of our own: {of_own} of {}", wanted(true));
+    let is_enough = documents.len() < MANY || total * 6 >= wanted(false) * 5;
+    assert!(is_enough, "too few mutations: {total} of {}", wanted(false));
 }

@@ -1,8 +1,16 @@
 //! Reads every OpenAPI document of a folder: `OPS_SPECS`, or the fixtures.
 //!
-//! No document may fail, and every operation of each must be read, or a warning must say that it was left out. `OPS_ONLY` picks documents
-//! by a part of their name, `OPS_SHOW` prints their diagnostics, and `OPS_NAMES` the names of all that was read.
+//! No document may fail, and every operation of each must be read, or a warning must say that it was left out. Files that are no
+//! documents are skipped, and printed. `OPS_ONLY` picks documents by a part of their name, `OPS_SHOW` prints their diagnostics,
+//! and `OPS_NAMES` the ids of all operations and the names of all definitions.
 #![cfg(feature = "openapi")]
+
+#[path = "../../tests/src/corpus/document.rs"]
+#[allow(unreachable_pub, reason = "it is public in the library of the tests")]
+mod document;
+#[path = "../../tests/src/corpus/known.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the other tests need more of it")]
+mod known;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,10 +31,19 @@ fn folder() -> PathBuf {
 
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let is_document = |path: &PathBuf| path.extension().is_some_and(|e| e == "json" || e == "yaml" || e == "yml");
-    let mut documents: Vec<_> = entries.filter(is_document).collect();
+    let ending = |path: &PathBuf| path.extension().is_some_and(|e| e == "json" || e == "yaml" || e == "yml");
+    let (mut documents, others): (Vec<_>, Vec<_>) = entries.filter(ending).partition(|path| is_document(path));
     documents.sort();
+    println!("{} files are no documents: {others:?}", others.len());
     documents
+}
+
+/// True if a file must be readable: it is in `tests/known.txt`, or its content says that it is a document.
+///
+/// `tests/corpus` decides about files that we cannot parse: there, another library tells if they are JSON or YAML.
+fn is_document(path: &Path) -> bool {
+    let read = || openapi::parse(&std::fs::read_to_string(path).unwrap_or_default()).ok();
+    known::is_known(path) || read().is_some_and(|value| document::is_document(&value))
 }
 
 /// The operations that are neither in the API nor said to be left out; those that only a fragment tells apart are counted.

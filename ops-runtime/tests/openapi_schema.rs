@@ -70,6 +70,14 @@ fn dialects_become_2020_12() {
             json!({ "type": "integer", "enum": [1], "x-enumNames": ["One"], "nullable": true }),
             json!({ "type": ["integer", "null"], "enum": [1, null], "x-enum-varnames": ["One"] }),
         ),
+        (
+            json!({ "type": "integer", "enum": [1, 2, null], "x-enumNames": ["One", "Two"], "nullable": true }),
+            json!({ "type": ["integer", "null"], "enum": [1, 2, null], "x-enum-varnames": ["One", "Two", ""] }),
+        ),
+        (
+            json!({ "type": ["integer", "null"], "enum": [1, null, 2], "x-enum-descriptions": ["The first.", "The second."] }),
+            json!({ "type": ["integer", "null"], "enum": [1, null, 2], "x-enum-descriptions": ["The first.", "", "The second."] }),
+        ),
         // tuples
         (
             json!({ "type": "array", "items": [{ "type": "string" }], "additionalItems": false }),

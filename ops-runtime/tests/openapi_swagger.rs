@@ -117,6 +117,20 @@ fn bodies_and_answers() {
 }
 
 #[test]
+fn the_content_types_of_a_form_share_its_schema() {
+    let document = json!({
+        "swagger": "2.0", "info": { "title": "t", "version": "1" },
+        "paths": { "/a": { "post": {
+            "consumes": ["multipart/form-data", "application/x-www-form-urlencoded"],
+            "parameters": [{ "name": "a", "in": "formData", "type": "string" }], "responses": {},
+        } } },
+    });
+    let (api, _) = openapi::read(&document, &ReadOptions::new().with_namespace("api")).unwrap();
+    let bodies = &api.operations[0].http().unwrap().bodies;
+    assert_eq!(bodies.iter().map(|body| body.variant).collect::<Vec<_>>(), [None, None]);
+}
+
+#[test]
 fn security() {
     let (api, _) = load();
     let kinds = |name: &str| {

@@ -222,6 +222,11 @@ fn forms_parts_and_queries() {
         ]
     };
     assert_eq!((of("chat"), of("chat_stream")), (expected(&[ABSENT]), expected(&[ON])));
+    let variants = |name: &str| operation_bodies(&api, name).iter().map(|body| body.variant).collect::<Vec<_>>();
+    assert_eq!(variants("chat"), [Some(0), Some(1), Some(2)]);
+    // A body that is a text cannot hold the boolean.
+    assert_eq!(variants("chat_stream"), [Some(0), Some(1), None]);
+    assert_eq!(body(&api, "chat_stream")["oneOf"][1]["title"], "Multipart");
     assert!(!body(&api, "chat").to_string().contains("stream"));
 
     for (required, count) in [(false, 1), (true, 2)] {

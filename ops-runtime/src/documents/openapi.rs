@@ -44,7 +44,9 @@
 //!
 //! Different successes make a `oneOf`, each titled by the name of its status (`Ok`, `Created`, ...). Events
 //! (`text/event-stream`) and lines of JSON (`application/jsonl` and its kin) make subscriptions: `x_stream` if the
-//! endpoint also gives one result. A schema with a discriminator that others name in `allOf` is a union of these; its
+//! endpoint also gives one result. An operation changes nothing if its method is `GET`, `HEAD`, `OPTIONS` or `QUERY`.
+//! `x-ops-kind: query` beside `operationId` says so of another one, and `x-ops-kind: mutation` the contrary; both count
+//! for the stream, too. A schema with a discriminator that others name in `allOf` is a union of these; its
 //! own content is the definition `{Name}_base`. `readOnly` and `writeOnly` stay in the schemas, and so does `required`:
 //! code that reads them for one direction must drop the properties that only the other side sends.
 

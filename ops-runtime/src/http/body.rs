@@ -112,10 +112,7 @@ fn encode_as(
     chosen: &Value,
 ) -> Result<Option<Encoded>, CallError> {
     let text = chosen.as_str().unwrap_or_default();
-    let same = |body: &&HttpBody| body.content_type.trim().eq_ignore_ascii_case(text.trim());
-    let body = binding.bodies.iter().find(same);
-    let body = body.or_else(|| binding.bodies.iter().find(|body| covers(&body.content_type, text)));
-    let Some(body) = body else {
+    let Some(body) = binding.body_as(text) else {
         let message = format!("the endpoint takes no body of that content type, but {}", types(&binding.bodies));
         return Err(invalid(&pointer(property), message));
     };

@@ -35,4 +35,4 @@ impl HttpClient {
     }
 }
 
-impl_caller!(HttpClient, HttpClient::invoke);
+impl_caller!(HttpClient, HttpClient::invoke, execute_elsewhere);

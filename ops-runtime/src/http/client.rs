@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use http::HeaderName;
 use http::header::{AUTHORIZATION, USER_AGENT};
 use serde_json::Value;
 use url::Url;
@@ -139,6 +140,20 @@ impl HttpClient {
         // They may be credentials that the document does not describe.
         let has_own = settings.headers.keys().any(|name| name != USER_AGENT);
         if has_own { None } else { credentials.lacking(operations.into_iter().filter_map(OperationSpec::http)) }
+    }
+
+    /// The headers of the configuration that the credentials of an operation replace. Commands warn of them.
+    #[doc(hidden)]
+    pub fn replaced_headers(&self, operation: &OperationSpec) -> Vec<HeaderName> {
+        let replaced = |binding| self.service.0.credentials.headers(&operation.id, binding);
+        operation.http().map(replaced).unwrap_or_default()
+    }
+
+    /// True if the credentials of [`HttpConfig::with_auth`] are sent to an operation. Commands warn if they are not.
+    #[doc(hidden)]
+    pub fn sends_auth(&self, operation: &OperationSpec) -> bool {
+        let sends = |binding| self.service.0.credentials.sends_default(&operation.id, binding);
+        operation.http().is_some_and(sends)
     }
 
     #[cfg(any(feature = "jwt", feature = "openapi"))]

@@ -136,8 +136,8 @@ impl HttpConfig {
         self
     }
 
-    /// Adds a header to every request; a parameter of the operation replaces one of the same name. Those that frame the
-    /// message, such as `Content-Length`, are refused.
+    /// Adds a header to every request. A header parameter of the operation replaces the header of the same name. All cookies
+    /// are sent in one header `Cookie`. Headers that frame the message, such as `Content-Length`, are refused.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));

@@ -19,8 +19,8 @@ use super::secrets::Carried;
 use super::send::{Label, Sent};
 use super::settings::Settings;
 use super::trace::Trace;
-use crate::CallError;
 use crate::run::context::{Until, deadline_after, earlier, now};
+use crate::{BoxFuture, CallError};
 
 /// A request with everything that is needed to send it, and to repeat it.
 pub(super) struct Exchange {
@@ -60,7 +60,11 @@ impl Exchange {
     ///
     /// # Errors
     /// If there are no credentials, if a file of the body is not there, or if the transport fails.
-    pub(super) async fn run(&mut self) -> Result<EngineResponse, CallError> {
+    pub(super) fn run(&mut self) -> BoxFuture<'_, Result<EngineResponse, CallError>> {
+        Box::pin(self.try_all())
+    }
+
+    async fn try_all(&mut self) -> Result<EngineResponse, CallError> {
         let settings = &self.settings;
         let retry = self.retry.as_deref();
         let mut schedule = retry.map(Schedule::of);

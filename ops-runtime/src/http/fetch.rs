@@ -19,9 +19,9 @@ use super::response::{self, Collected, Deadline, collect};
 use super::secrets::Carried;
 use super::send::{Label, Sent, limited, request, send_one};
 use super::settings::Settings;
-use crate::CallError;
 use crate::model::secrets::Kept;
 use crate::run::context::deadline_after;
+use crate::{BoxFuture, CallError};
 
 impl HttpClient {
     /// Fetches a document by its URL.
@@ -49,7 +49,7 @@ impl HttpClient {
     }
 }
 
-/// The timeout for one document if the configuration sets none.
+/// The timeout for one document if the timeout of the configuration is `None`.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The timeout for one document; `None` if none is set and there is no runtime to measure time.
@@ -75,19 +75,26 @@ pub(crate) struct Document {
     pub(crate) secrets: Kept,
 }
 
-async fn fetch(checked: &Checked, url: &str, reach: Reach, limit: usize) -> Result<Document, CallError> {
-    let settings = &checked.settings;
-    let mut url = Url::parse(url)
-        .ok()
-        .filter(is_http)
-        .ok_or_else(|| CallError::execution("the document's URL is no http or https URL"))?;
-    let own = take_credentials(&mut url)?;
-    let own: HeaderMap = own.map(|own| own.to_header()).transpose()?.flatten().into_iter().collect();
-    let is_home = settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url));
-    let plan = if is_home { checked.credentials.of_documents() } else { Plan::default() };
-    let carried = Carried::new(checked, plan, own);
-    let fetched = fetch_with(&carried, url, is_home, reach, limit).await;
-    fetched.map_err(|error| carried.error(error))
+fn fetch<'a>(
+    checked: &'a Checked,
+    url: &'a str,
+    reach: Reach,
+    limit: usize,
+) -> BoxFuture<'a, Result<Document, CallError>> {
+    Box::pin(async move {
+        let settings = &checked.settings;
+        let mut url = Url::parse(url)
+            .ok()
+            .filter(is_http)
+            .ok_or_else(|| CallError::execution("the document's URL is no http or https URL"))?;
+        let own = take_credentials(&mut url)?;
+        let own: HeaderMap = own.map(|own| own.to_header()).transpose()?.flatten().into_iter().collect();
+        let is_home = settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url));
+        let plan = if is_home { checked.credentials.of_documents() } else { Plan::default() };
+        let carried = Carried::new(checked, plan, own);
+        let fetched = fetch_with(&carried, url, is_home, reach, limit).await;
+        fetched.map_err(|error| carried.error(error))
+    })
 }
 
 async fn fetch_with(

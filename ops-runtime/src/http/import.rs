@@ -140,9 +140,9 @@ pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConf
 /// Reads the operations of the OpenAPI document at a URL, and of those on the same host to which it refers.
 ///
 /// References are followed only within the origin of the document, including redirects. At most
-/// [`ReadOptions::max_documents`] are fetched, each within the configuration's timeout (60 seconds without one). All
-/// documents together may have as many bytes as one response ([`HttpConfig::with_max_response`], 64 MB). A user and a password
-/// in the URL go to its origin only, with these documents, too.
+/// [`ReadOptions::max_documents`] are fetched, each within the configuration's timeout (10 minutes by default, and 60 seconds
+/// if it is `None`). All documents together may have as many bytes as one response ([`HttpConfig::with_max_response`], 64 MB).
+/// A user and a password in the URL are sent only to its origin, also for the documents that it refers to.
 ///
 /// Without a base URL in the configuration, operations are called at the servers in the document; relative ones are
 /// resolved against the document's own URL. The document then decides where credentials are sent: set a base URL for

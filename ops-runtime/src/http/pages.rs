@@ -184,8 +184,10 @@ fn endless(spec: &OperationSpec, before: Option<&Value>, input: Option<&Value>) 
 }
 
 /// An input as JSON, to be compared with another; bodies in it are ignored.
+///
+/// It uses the serializer of calls: another one would compile the types of the input once more.
 fn as_json<T: serde_core::Serialize>(input: &T) -> Option<Value> {
-    handover::scoped(|| serde_json::to_value(input)).0.ok()
+    handover::scoped(|| crate::record::to_value(input)).0.ok()
 }
 
 /// The URL of the next page by the page's `Link` header (RFC 8288), unchanged.

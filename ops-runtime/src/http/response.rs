@@ -28,7 +28,7 @@ use crate::model::parameters::{self, parameter};
 use crate::model::secrets::Kept;
 use crate::run::context::now;
 use crate::run::pipeline::misplaced;
-use crate::{Body as Streamed, CallError, HttpMeta, HttpResponse, Payload, ResponseEnvelope};
+use crate::{Body as Streamed, BoxFuture, CallError, HttpMeta, HttpResponse, Payload, ResponseEnvelope};
 
 #[cfg(test)]
 mod tests;
@@ -116,43 +116,48 @@ pub(super) fn of_item(meta: &mut HttpMeta) -> HttpMeta {
 ///
 /// # Errors
 /// If its status is not a success, if its body is too large, or if the connection breaks.
-pub(super) async fn read(
+pub(super) fn read(
     response: EngineResponse,
     described: &Described,
     limit: usize,
-) -> Result<ResponseEnvelope<Payload>, CallError> {
-    let (parts, body) = response.into_parts();
-    if !parts.status.is_success() {
-        return Err(status_error(&parts, body, limit).await);
-    }
-    let meta = meta(&parts);
-    if Media::of(&meta.content_type) == Media::Events {
-        // A response without a body has nothing that could be compressed.
-        if let Some(coding) = coding(meta.header("content-encoding")).filter(|_| body.size_hint().exact() != Some(0)) {
-            return Err(not_decoded(coding));
+) -> BoxFuture<'_, Result<ResponseEnvelope<Payload>, CallError>> {
+    Box::pin(async move {
+        let (parts, body) = response.into_parts();
+        if !parts.status.is_success() {
+            return Err(status_error(&parts, body, limit).await);
         }
-        // The whole of it is read only where it may be the data. Elsewhere, it is refused or dropped, and may have no end.
-        let only_json = described.only_json(meta.status_code);
-        if only_json.is_some() || !described.may_be_text(meta.status_code) {
-            let (text, is_whole) = beginning(body).await;
-            let text = Value::String(decode(&meta, &text));
-            // The policy `Cast` refuses no type, and would take the beginning for all of it.
-            return match only_json.filter(|_| !is_whole) {
-                Some(expected) => Err(misplaced(&meta.into(), &expected, EVENTS, text, true)),
-                None => Ok(ResponseEnvelope::http(Payload::Value(text), meta)),
-            };
+        let meta = meta(&parts);
+        if Media::of(&meta.content_type) == Media::Events {
+            // An empty body is not compressed, whatever the header says.
+            if let Some(coding) =
+                coding(meta.header("content-encoding")).filter(|_| body.size_hint().exact() != Some(0))
+            {
+                return Err(not_decoded(coding));
+            }
+            // The whole body is read only if it may be the data, such as a text. Otherwise, the stream is refused or dropped, and
+            // it may have no end.
+            let only_json = described.only_json(meta.status_code);
+            if only_json.is_some() || !described.may_be_text(meta.status_code) {
+                let (text, is_whole) = beginning(body).await;
+                let text = Value::String(decode(&meta, &text));
+                // The policy `Cast` accepts any content type, and would use the beginning as if it were the whole body.
+                return match only_json.filter(|_| !is_whole) {
+                    Some(expected) => Err(misplaced(&meta.into(), &expected, EVENTS, text, true)),
+                    None => Ok(ResponseEnvelope::http(Payload::Value(text), meta)),
+                };
+            }
         }
-    }
-    match collect(body, limit).await {
-        Collected::Whole(bytes) => match coding(meta.header("content-encoding")).filter(|_| !bytes.is_empty()) {
-            Some(coding) if !is_bytes(&meta, described) => Err(not_decoded(coding)),
-            // Bytes stay as they came.
-            Some(_) => Ok(ResponseEnvelope::http(base64(&bytes), meta)),
-            None => Ok(ResponseEnvelope::http(payload(&meta, described, bytes), meta)),
-        },
-        Collected::Cut(_) => Err(too_large(limit)),
-        Collected::Broken(_, error) => Err(error),
-    }
+        match collect(body, limit).await {
+            Collected::Whole(bytes) => match coding(meta.header("content-encoding")).filter(|_| !bytes.is_empty()) {
+                Some(coding) if !is_bytes(&meta, described) => Err(not_decoded(coding)),
+                // Bytes stay as they came.
+                Some(_) => Ok(ResponseEnvelope::http(base64(&bytes), meta)),
+                None => Ok(ResponseEnvelope::http(payload(&meta, described, bytes), meta)),
+            },
+            Collected::Cut(_) => Err(too_large(limit)),
+            Collected::Broken(_, error) => Err(error),
+        }
+    })
 }
 
 /// Streams a response's body, for an operation whose output is bytes; `failed` completes the error of a body that breaks off.
@@ -364,37 +369,39 @@ fn json_text(meta: &HttpMeta, bytes: Bytes) -> Bytes {
 }
 
 /// The error of a status that is not a success, with as much of the body as can be read in time.
-pub(super) async fn status_error(parts: &Parts, body: ResponseBody, limit: usize) -> CallError {
-    let meta = meta(parts);
-    let body = body.with_total(time_for_error(parts));
-    let (bytes, cut) = match collect(body, limit.min(MAX_ERROR)).await {
-        Collected::Whole(bytes) => (bytes, false),
-        Collected::Cut(bytes) | Collected::Broken(bytes, _) => (bytes, true),
-    };
-    let status = meta.status_code;
-    let coding = coding(meta.header("content-encoding")).filter(|_| !bytes.is_empty());
-    let body = if coding.is_some() { Value::Null } else { error_value(&meta, &bytes, cut) };
-    let mut details = json!({
-        "statusCode": status,
-        "headers": meta.headers,
-        "contentType": meta.content_type,
-        "body": body,
-    });
-    if let Some(details) = details.as_object_mut() {
-        if cut {
-            details.insert("truncated".to_owned(), Value::Bool(true));
+pub(super) fn status_error(parts: &Parts, body: ResponseBody, limit: usize) -> BoxFuture<'_, CallError> {
+    Box::pin(async move {
+        let meta = meta(parts);
+        let body = body.with_total(time_for_error(parts));
+        let (bytes, cut) = match collect(body, limit.min(MAX_ERROR)).await {
+            Collected::Whole(bytes) => (bytes, false),
+            Collected::Cut(bytes) | Collected::Broken(bytes, _) => (bytes, true),
+        };
+        let status = meta.status_code;
+        let coding = coding(meta.header("content-encoding")).filter(|_| !bytes.is_empty());
+        let body = if coding.is_some() { Value::Null } else { error_value(&meta, &bytes, cut) };
+        let mut details = json!({
+            "statusCode": status,
+            "headers": meta.headers,
+            "contentType": meta.content_type,
+            "body": body,
+        });
+        if let Some(details) = details.as_object_mut() {
+            if cut {
+                details.insert("truncated".to_owned(), Value::Bool(true));
+            }
+            if let Some(retries) = meta.retries {
+                details.insert("retries".to_owned(), retries.into());
+            }
         }
-        if let Some(retries) = meta.retries {
-            details.insert("retries".to_owned(), retries.into());
-        }
-    }
-    let remark = parts.extensions.get::<Remark>().map(|Remark(text)| format!(": {text}"));
-    let reason = format!("{}{}", reason(status), remark.unwrap_or_default());
-    let message = match coding {
-        Some(coding) => format!("{reason}, and {}", not_decoded(coding).message()),
-        None => reason,
-    };
-    CallError::execution(message).with_details(details)
+        let remark = parts.extensions.get::<Remark>().map(|Remark(text)| format!(": {text}"));
+        let reason = format!("{}{}", reason(status), remark.unwrap_or_default());
+        let message = match coding {
+            Some(coding) => format!("{reason}, and {}", not_decoded(coding).message()),
+            None => reason,
+        };
+        CallError::execution(message).with_details(details)
+    })
 }
 
 fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {

@@ -8,9 +8,9 @@ use http::HeaderMap;
 use super::auth::{Applied, Credentials, Plan};
 use super::config::Checked;
 use super::settings::Settings;
-use crate::CallError;
 use crate::model::lock::lock;
 use crate::model::secrets::{KeepsSecrets, Kept, Secrets};
+use crate::{BoxFuture, CallError};
 
 /// How many credentials, and headers of requests, are kept of one call. A subscription may have connections without end, and a
 /// server says again only what it was sent lately.
@@ -39,10 +39,12 @@ impl Carried {
     }
 
     /// Fetches the required tokens; `rejected` are the credentials that the server has just rejected.
-    pub(super) async fn apply(&self, rejected: Option<&Applied>) -> Result<Arc<Applied>, CallError> {
-        let applied = Arc::new(self.plan.apply(&self.settings, rejected).await?);
-        keep(&mut lock(&self.applied), applied.clone(), |one, other| one.same_tokens(other));
-        Ok(applied)
+    pub(super) fn apply<'a>(&'a self, rejected: Option<&'a Applied>) -> BoxFuture<'a, Result<Arc<Applied>, CallError>> {
+        Box::pin(async move {
+            let applied = Arc::new(self.plan.apply(&self.settings, rejected).await?);
+            keep(&mut lock(&self.applied), applied.clone(), |one, other| one.same_tokens(other));
+            Ok(applied)
+        })
     }
 
     /// Gives up the tokens that the server has rejected.

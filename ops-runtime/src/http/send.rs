@@ -16,7 +16,7 @@ use super::engine::{EngineResponse, SendError};
 use super::settings::Settings;
 use super::trace;
 use crate::model::clock::millis;
-use crate::{CallError, ErrorCode, OperationSpec};
+use crate::{BoxFuture, CallError, ErrorCode, OperationSpec};
 
 /// A request from its parts.
 pub(super) fn request(
@@ -85,77 +85,79 @@ impl Sent {
 }
 
 /// Sends one request, in a span of its own (OpenTelemetry's conventions for HTTP clients).
-pub(super) async fn send_one(
-    settings: &Settings,
+pub(super) fn send_one<'a>(
+    settings: &'a Settings,
     request: Request<RequestBody>,
-    label: &Label,
-    sent: &mut Sent,
-) -> Result<EngineResponse, SendError> {
-    send_led(settings, None, request, label, sent).await
+    label: &'a Label,
+    sent: &'a mut Sent,
+) -> BoxFuture<'a, Result<EngineResponse, SendError>> {
+    send_led(settings, None, request, label, sent)
 }
 
 /// Sends one request, to another host than `home` if a server led there.
-pub(super) async fn send_led(
-    settings: &Settings,
-    home: Option<&Url>,
+pub(super) fn send_led<'a>(
+    settings: &'a Settings,
+    home: Option<&'a Url>,
     mut request: Request<RequestBody>,
-    label: &Label,
-    sent: &mut Sent,
-) -> Result<EngineResponse, SendError> {
-    let span = span(&request, label);
-    if sent.requests > 0 {
-        span.record("http.request.resend_count", sent.requests);
-    }
-    if settings.trace_context
-        && let Some(own) = trace::of_request(request.headers())
-    {
-        span.record("trace_id", &own.trace);
-        span.record("span_id", &own.span);
-    }
-    sent.requests = sent.requests.saturating_add(1);
-    let outer = span.clone();
-    async {
-        let permit = match &settings.in_flight {
-            Some(semaphore) => semaphore.clone().acquire_owned().await.ok(),
-            None => None,
-        };
-        let (operation, attempt) = (label.operation.as_str(), sent.attempt());
-        let sending = settings.hooks.before(operation, attempt, &mut request)?;
-        if !settings.hooks.before.is_empty() {
-            sent.headers.push(request.headers().clone());
+    label: &'a Label,
+    sent: &'a mut Sent,
+) -> BoxFuture<'a, Result<EngineResponse, SendError>> {
+    Box::pin(async move {
+        let span = span(&request, label);
+        if sent.requests > 0 {
+            span.record("http.request.resend_count", sent.requests);
         }
-        sent.may_have_arrived = true;
-        let answer = async {
-            match (home, &settings.led) {
-                (Some(home), Some(led)) => led.send(home, request).await,
-                _ => settings.engine.send(request).await,
+        if settings.trace_context
+            && let Some(own) = trace::of_request(request.headers())
+        {
+            span.record("trace_id", &own.trace);
+            span.record("span_id", &own.span);
+        }
+        sent.requests = sent.requests.saturating_add(1);
+        let outer = span.clone();
+        async {
+            let permit = match &settings.in_flight {
+                Some(semaphore) => semaphore.clone().acquire_owned().await.ok(),
+                None => None,
+            };
+            let (operation, attempt) = (label.operation.as_str(), sent.attempt());
+            let sending = settings.hooks.before(operation, attempt, &mut request)?;
+            if !settings.hooks.before.is_empty() {
+                sent.headers.push(request.headers().clone());
             }
-        };
-        let response = match sent.timeout {
-            Some(limit) => tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| Err(given_up(limit))),
-            None => answer.await,
-        };
-        settings.hooks.after(operation, attempt, sending, &response);
-        match response {
-            Ok(response) => {
-                let status = response.status();
-                span.record("http.response.status_code", status.as_u16());
-                if status.is_client_error() || status.is_server_error() {
-                    span.record("error.type", status.as_str());
-                    span.record("otel.status_code", "ERROR");
+            sent.may_have_arrived = true;
+            let answer = async {
+                match (home, &settings.led) {
+                    (Some(home), Some(led)) => led.send(home, request).await,
+                    _ => settings.engine.send(request).await,
                 }
-                debug!(status = status.as_u16(), "response");
-                Ok(response.map(|body| body.holding(permit)))
-            }
-            Err(failed) => {
-                span.record("error.type", if failed.transient { "connection" } else { "request" });
-                span.record("otel.status_code", "ERROR");
-                Err(failed)
+            };
+            let response = match sent.timeout {
+                Some(limit) => tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| Err(given_up(limit))),
+                None => answer.await,
+            };
+            settings.hooks.after(operation, attempt, sending, &response);
+            match response {
+                Ok(response) => {
+                    let status = response.status();
+                    span.record("http.response.status_code", status.as_u16());
+                    if status.is_client_error() || status.is_server_error() {
+                        span.record("error.type", status.as_str());
+                        span.record("otel.status_code", "ERROR");
+                    }
+                    debug!(status = status.as_u16(), "response");
+                    Ok(response.map(|body| body.holding(permit)))
+                }
+                Err(failed) => {
+                    span.record("error.type", if failed.transient { "connection" } else { "request" });
+                    span.record("otel.status_code", "ERROR");
+                    Err(failed)
+                }
             }
         }
-    }
-    .instrument(outer)
-    .await
+        .instrument(outer)
+        .await
+    })
 }
 
 /// A span with everything that is known before the response. It has no URL, which may hold secrets.

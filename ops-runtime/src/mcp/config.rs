@@ -431,6 +431,14 @@ impl McpServerConfig {
         matches!(&self.target, Target::Http(http) if http.oauth) && self.oauth.is_none()
     }
 
+    /// True for a server at a URL that gets no token, no user in the URL, and no headers, which could be credentials. Commands
+    /// then advise to set some.
+    #[doc(hidden)]
+    pub fn lacks_credentials(&self) -> bool {
+        let Target::Http(http) = &self.target else { return false };
+        http.bearer.is_none() && http.headers.is_empty() && !http.url.contains('@')
+    }
+
     /// The keys of the configuration that have no meaning here, such as `description`.
     pub fn extra(&self) -> &Map<String, Value> {
         &self.extra

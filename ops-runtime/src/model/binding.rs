@@ -13,7 +13,7 @@ mod json;
 use std::borrow::Cow;
 
 #[cfg(feature = "registry")]
-use crate::model::media::{Media, essence};
+use crate::model::media::{Media, covers, essence};
 use crate::model::text::{List, Text, set};
 use crate::model::text_list::TextList;
 
@@ -167,6 +167,14 @@ impl HttpBinding {
     pub const fn with_responses(mut self, responses: &'static [HttpResponse]) -> Self {
         set(&mut self.responses, Cow::Borrowed(responses));
         self
+    }
+
+    /// The body for a content type that an input names: the exact one, or else a range that covers it.
+    #[cfg(feature = "registry")]
+    pub(crate) fn body_as(&self, content_type: &str) -> Option<&HttpBody> {
+        let same = |body: &&HttpBody| body.content_type.trim().eq_ignore_ascii_case(content_type.trim());
+        let covering = || self.bodies.iter().find(|body| covers(&body.content_type, content_type));
+        self.bodies.iter().find(same).or_else(covering)
     }
 }
 

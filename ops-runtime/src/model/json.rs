@@ -224,3 +224,29 @@ pub(crate) fn is_deeper(value: &serde_json::Value, levels: usize) -> bool {
         _ => false,
     }
 }
+
+/// Approximate memory of a value, in bytes.
+#[cfg(any(feature = "gateway", feature = "program"))]
+pub(crate) fn weight_of(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+
+    /// The size of a value in a list, or of a value and its name in an object, including the spare capacity of collections.
+    const VALUE: usize = 3 * std::mem::size_of::<Value>();
+    let mut weight = 0_usize;
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        weight = weight.saturating_add(VALUE);
+        match value {
+            Value::String(text) => weight = weight.saturating_add(text.len()),
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    weight = weight.saturating_add(name.len());
+                    pending.push(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    weight
+}

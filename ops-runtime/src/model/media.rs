@@ -117,7 +117,7 @@ impl Media {
     }
 
     /// True if a body of this type is a list of JSON texts, when it is read as a whole.
-    #[cfg(any(feature = "http", feature = "http-server"))]
+    #[cfg(feature = "registry")]
     pub(crate) fn is_lines(self) -> bool {
         matches!(self, Self::Lines | Self::Sequence)
     }
@@ -190,7 +190,7 @@ pub(crate) fn is_range(essence: &str) -> bool {
 }
 
 /// True if a described content type, which may be a range, covers a content type.
-#[cfg(any(feature = "http", feature = "http-server"))]
+#[cfg(feature = "registry")]
 pub(crate) fn covers(described: &str, content_type: &str) -> bool {
     let (described, content_type) = (essence(described), essence(content_type));
     match described.split_once('*') {

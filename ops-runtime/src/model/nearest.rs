@@ -22,15 +22,19 @@ const STEPS: usize = 1_000_000;
 /// assert!(nearest("colour", names, 3).is_empty());
 /// ```
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    among(wanted, &mut candidates.into_iter(), most)
+}
+
+/// Like [`nearest`], compiled once for all kinds of lists.
+fn among<'a>(wanted: &str, candidates: &mut dyn Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let plain = plain(wanted);
     if plain.is_empty() {
         return Vec::new();
     }
     let mut steps = STEPS;
-    let found =
-        candidates.into_iter().filter_map(|candidate| Some((distance(&plain, candidate, &mut steps)?, candidate)));
+    let found = candidates.filter_map(|candidate| Some((distance(&plain, candidate, &mut steps)?, candidate)));
     let mut found: Vec<(f64, &str)> = found.collect();
-    found.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    found.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
     found.dedup_by(|a, b| a.1 == b.1);
     // If a name differs only in its notation, no other is meant.
     let is_sure = found.first().is_some_and(|(distance, _)| *distance == 0.0);

@@ -96,6 +96,9 @@ impl Budget {
     /// Goes on after the steps ran out: with the steps for the value's size, and then by remembering results.
     ///
     /// `false` if these are used up, too. Results since the steps ran out are meaningless.
+    // Not inlined: many places call it, but few values need it.
+    #[cold]
+    #[inline(never)]
     pub(super) fn refill(&self, value: Option<&Value>) -> bool {
         if let Some(value) = value.filter(|_| !self.has_ended.get()) {
             self.count(value);
@@ -140,12 +143,22 @@ impl Budget {
 
     /// How many steps a text of so many bytes can take at most, if there is nothing else.
     pub(super) fn most_of_text(bytes: usize) -> u64 {
-        FLOOR.saturating_add(STEPS_PER_UNIT.saturating_mul(bytes as u64 / 32))
+        Self::most_of(bytes as u64 / 32)
     }
 
     /// How many steps a value can take at most.
     pub(super) fn most(value: &Value) -> u64 {
-        FLOOR.saturating_add(STEPS_PER_UNIT.saturating_mul(weight(value) as u64))
+        Self::most_of(weight(value) as u64)
+    }
+
+    /// How many steps a value of a size can take at most.
+    pub(super) fn most_of(size: u64) -> u64 {
+        FLOOR.saturating_add(STEPS_PER_UNIT.saturating_mul(size))
+    }
+
+    /// The size of the largest part that was counted as a whole.
+    pub(super) fn counted(&self) -> u64 {
+        self.counted.get()
     }
 }
 

@@ -377,7 +377,8 @@ impl ObjectRules {
     pub(super) fn indexed(mut self) -> Self {
         self.by_name = (0u32..).take(self.properties.len()).collect();
         let properties = &self.properties;
-        self.by_name.sort_by_key(|index| properties.get(*index as usize).map(|property| &property.name));
+        let key = |index: &u32| (properties.get(*index as usize).map(|property| &property.name), *index);
+        self.by_name.sort_unstable_by_key(key);
         self.required = self.properties.iter().filter(|property| property.required).count();
         self.wanted = self.properties.iter().filter(|property| property.wanted()).count();
         self

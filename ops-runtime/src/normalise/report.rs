@@ -28,10 +28,16 @@ impl Report {
     /// Adds a violation; its message is only made if it is reported.
     pub(super) fn say<M: Into<String>>(&mut self, path: &Path<'_>, message: impl FnOnce() -> M) {
         if self.list.len() < self.limit {
-            self.list.push(Violation { pointer: path.pointer(), message: message().into() });
+            self.add(path, message().into());
         } else {
             self.more += 1;
         }
+    }
+
+    /// Not inlined, since [`say`](Self::say) is compiled for each closure that makes a message.
+    #[inline(never)]
+    fn add(&mut self, path: &Path<'_>, message: String) {
+        self.list.push(Violation { pointer: path.pointer(), message });
     }
 
     /// The violations, after a first one that says why the list may be incomplete.

@@ -32,9 +32,9 @@ pub(super) enum Tagged<'a> {
 }
 
 impl Tag {
-    fn new(property: &str, values: impl IntoIterator<Item = (Box<str>, Named)>) -> Self {
-        let mut variants: Vec<(Box<str>, Named)> = values.into_iter().collect();
-        variants.sort_by(|(a, _), (b, _)| a.cmp(b));
+    /// A tag: its values, each listed once.
+    fn new(property: &str, mut variants: Vec<(Box<str>, Named)>) -> Self {
+        variants.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Tag { property: property.into(), variants }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Checker<'a> {
             }
         }
         values.extend(discriminator.mapping.iter().map(|(value, number)| (&**value, Named::One(*number))));
-        Tag::new(&discriminator.property, values.into_iter().map(|(value, named)| (value.into(), named)))
+        Tag::new(&discriminator.property, values.into_iter().map(|(value, named)| (value.into(), named)).collect())
     }
 
     /// The texts that a variant lists for a property, each once; `None` if it does not list them.

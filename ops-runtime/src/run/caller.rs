@@ -144,9 +144,13 @@ impl Target<'_> {
 
 /// Implements [`Caller`] and methods with the same names, by one function that makes the [`Invocation`] of a call.
 ///
-/// `$invoke` takes the caller, the options (`None` for the default), and the [`Target`].
+/// `$invoke` takes the caller, the options (`None` for the default), and the [`Target`]. `$execute` is the function that runs
+/// a call by type: [`pipeline::execute`], or [`pipeline::execute_elsewhere`] for a client.
 macro_rules! impl_caller {
     ($caller:ty, $invoke:expr) => {
+        $crate::run::caller::impl_caller!($caller, $invoke, execute);
+    };
+    ($caller:ty, $invoke:expr, $execute:ident) => {
         impl $caller {
             /// Runs a query or a mutation by its type.
             ///
@@ -157,7 +161,7 @@ macro_rules! impl_caller {
             /// If there is no such operation or handler, if access is denied, if input or output do not match their
             /// schema, if the handler fails, or if the call is cancelled or times out.
             pub fn execute<Op: $crate::Call>(&self, input: impl Into<Op::Input>) -> $crate::registry::Execution<Op> {
-                $crate::run::pipeline::execute::<Op>(
+                $crate::run::pipeline::$execute::<Op>(
                     $invoke(self, None, $crate::run::caller::Target::of::<Op>()),
                     input.into(),
                 )
@@ -172,7 +176,7 @@ macro_rules! impl_caller {
                 input: impl Into<Op::Input>,
                 options: $crate::CallOptions,
             ) -> $crate::registry::Execution<Op> {
-                $crate::run::pipeline::execute::<Op>(
+                $crate::run::pipeline::$execute::<Op>(
                     $invoke(self, Some(options), $crate::run::caller::Target::of::<Op>()),
                     input.into(),
                 )

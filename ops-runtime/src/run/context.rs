@@ -81,7 +81,8 @@ impl CallOptions {
         self
     }
 
-    /// Sets how long a reader of a subscription may wait for the next item; then it ends with a `TIMEOUT`.
+    /// Sets how long a reader of a subscription may wait for the next item. After that, the subscription ends with a `TIMEOUT`.
+    /// A message that only keeps the connection alive is no item.
     #[must_use]
     pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
@@ -166,6 +167,15 @@ pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant>
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
+    }
+}
+
+/// The output of a future. `None` if the deadline passes before.
+#[cfg(feature = "program")]
+pub(crate) async fn until<T>(deadline: Option<Instant>, future: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), future).await.ok(),
+        None => Some(future.await),
     }
 }
 

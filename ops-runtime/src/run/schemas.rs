@@ -3,12 +3,14 @@
 mod canonical;
 mod closed;
 mod constraints;
+mod content;
 mod demand;
 #[cfg(feature = "gateway")]
 mod files;
 mod output;
 mod parts;
 mod read_only;
+mod side;
 
 use std::borrow::Cow;
 use std::sync::{Mutex, Once, OnceLock};
@@ -16,13 +18,15 @@ use std::sync::{Mutex, Once, OnceLock};
 use serde_json::{Map, Value};
 
 use self::constraints::Beyond;
+use self::content::Contents;
 use self::demand::Given;
 use self::read_only::ReadOnly;
+use self::side::Side;
 use crate::model::error::violation;
 use crate::model::lock::lock;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
-use crate::normalise::{self, Change, CompiledSchema, Problem, Reading, UNDECLARED, Validator, Violation, Violations};
+use crate::normalise::{self, Change, Reading, UNDECLARED, Violation, Violations};
 use crate::{CallError, Definitions, OperationSpec, Schema, Warning};
 
 pub(crate) use demand::published_input;
@@ -61,6 +65,10 @@ impl DefinitionCache {
 pub(crate) struct Schemas {
     input: Side,
     output: Side,
+    /// True if an input can name one of several content types that have schemas of their own.
+    may_name_content: bool,
+    /// The schema of each body, in the order of the binding. `None` for one that has no check of its own.
+    contents: Contents,
     /// Done when the log has what is not checked of inputs.
     has_told: Once,
     beyond: OnceLock<Beyond>,
@@ -83,6 +91,8 @@ impl Schemas {
         Self {
             input,
             output,
+            may_name_content: content::may_be_named(spec),
+            contents: Contents::default(),
             has_told: Once::new(),
             beyond: OnceLock::new(),
             may_be_foreign: OnceLock::new(),
@@ -102,14 +112,14 @@ impl Schemas {
     /// True if the input's schema has constraints that a value of its Rust type may break.
     #[inline]
     pub(crate) fn input_is_constrained(&self) -> bool {
-        matches!(self.beyond(), Beyond::Constraints | Beyond::Unlisted)
+        self.may_name_content || matches!(self.beyond(), Beyond::Constraints | Beyond::Unlisted)
     }
 
     /// True if JSON that can be read into the input's type also matches its schema, apart from what the type can hold and
     /// the schema does not list.
     #[inline]
     pub(crate) fn input_is_its_type(&self) -> bool {
-        matches!(self.beyond(), Beyond::Nothing | Beyond::Unlisted)
+        !self.may_name_content && matches!(self.beyond(), Beyond::Nothing | Beyond::Unlisted)
     }
 
     #[inline]
@@ -132,12 +142,28 @@ impl Schemas {
     /// Checks an input against its schema.
     #[inline]
     pub(crate) fn check_input(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
-        if self.input.passes_plainly(input) { Ok(()) } else { self.check_input_closely(spec, input) }
+        if self.passes_plainly(input) { Ok(()) } else { self.check_input_closely(spec, input) }
+    }
+
+    /// True if an input certainly conforms. If false, it may conform or not.
+    #[inline]
+    fn passes_plainly(&self, input: &Value) -> bool {
+        !self.may_name_content && self.input.passes_plainly(input)
+    }
+
+    /// The violations of the input's schema, and of the schema of the content type that the input names.
+    fn input_violations(&self, spec: &OperationSpec, input: &Value) -> Result<Violations, CallError> {
+        if !self.may_name_content {
+            return self.input.violations(input);
+        }
+        let mut found = self.input.faults(input)?;
+        self.contents.check(&self.input, spec, input, &mut found)?;
+        Ok(found)
     }
 
     #[inline(never)]
     fn check_input_closely(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
-        let Violations { list, more, .. } = self.input.violations(input)?;
+        let Violations { list, more, .. } = self.input_violations(spec, input)?;
         self.has_told.call_once(|| self.tell_problems(spec));
         if list.is_empty() {
             return Ok(());
@@ -168,8 +194,8 @@ impl Schemas {
 
     /// True if an input matches its schema.
     #[cfg(feature = "gateway")]
-    pub(crate) fn fits_input(&self, input: &Value) -> bool {
-        self.input.passes_plainly(input) || self.input.violations(input).is_ok_and(|found| found.list.is_empty())
+    pub(crate) fn fits_input(&self, spec: &OperationSpec, input: &Value) -> bool {
+        self.passes_plainly(input) || self.input_violations(spec, input).is_ok_and(|found| found.list.is_empty())
     }
 
     /// Refuses members of an input that its schema does not declare, if it allows no others.
@@ -268,107 +294,4 @@ fn told(violations: &[Violation], more: usize) -> String {
         list.push(format!("and {more} more"));
     }
     list.join("; ")
-}
-
-/// One schema of an operation.
-struct Side {
-    schema: Schema,
-    /// The keyword of properties that only the other side sets.
-    other_side: &'static str,
-    /// Where such properties may be.
-    given: Given,
-    definitions: Definitions,
-    shared: normalise::CompiledDefinitions,
-    compiled: OnceLock<Result<Option<CompiledSchema>, String>>,
-    standard: OnceLock<Standard>,
-    read_whole: OnceLock<bool>,
-}
-
-impl Side {
-    fn new(
-        schema: Schema,
-        (other_side, given): (&'static str, Given),
-        definitions: Definitions,
-        shared: normalise::CompiledDefinitions,
-    ) -> Self {
-        let (compiled, standard, read_whole) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { schema, other_side, given, definitions, shared, compiled, standard, read_whole }
-    }
-
-    /// The compiled schema; `None` if every value is valid.
-    fn compiled(&self) -> Result<Option<&CompiledSchema>, CallError> {
-        let compiled = self.compiled.get_or_init(|| {
-            if self.schema.is_any() {
-                return Ok(None);
-            }
-            let schema = self.schema.to_value().map_err(|error| error.to_string())?;
-            Ok(Some(CompiledSchema::with_definitions(&schema, &self.shared)))
-        });
-        match compiled {
-            Ok(schema) => Ok(schema.as_ref()),
-            Err(error) => Err(CallError::execution(format!("a schema of the operation is not JSON: {error}"))),
-        }
-    }
-
-    /// True if our own reading checks the whole schema, as far as it was compiled.
-    fn is_read_whole(&self) -> bool {
-        *self.read_whole.get_or_init(|| !constraints::is_beyond_our_reading(&self.schema, &self.definitions))
-            && !self.compiled().ok().flatten().is_some_and(CompiledSchema::is_cut)
-    }
-
-    /// The violations that our own reading finds.
-    fn own_violations(&self, value: &Value) -> Result<Violations, CallError> {
-        Ok(self.compiled()?.map(|schema| schema.report(value)).unwrap_or_default())
-    }
-
-    /// True if a value conforms to the standard; `false` decides nothing.
-    #[inline]
-    fn passes_plainly(&self, value: &Value) -> bool {
-        match self.standard.get_or_init(|| self.standard()) {
-            Standard::Any => true,
-            Standard::Checked(validator) => validator.passes_plainly(value),
-            Standard::Foreign => false,
-        }
-    }
-
-    /// The violations of the standard, keyword by keyword.
-    fn violations(&self, value: &Value) -> Result<Violations, CallError> {
-        match self.standard.get_or_init(|| self.standard()) {
-            Standard::Any => Ok(Violations::default()),
-            Standard::Checked(validator) => Ok(validator.report(value)),
-            Standard::Foreign => self.own_violations(value),
-        }
-    }
-
-    /// The parts of the schema by which [`violations`](Self::violations) does not check values.
-    fn problems(&self) -> &[Problem] {
-        match self.standard.get() {
-            Some(Standard::Checked(validator)) => validator.problems(),
-            Some(Standard::Foreign) => self.compiled().ok().flatten().map_or(&[][..], CompiledSchema::problems),
-            Some(Standard::Any) | None => &[],
-        }
-    }
-
-    fn standard(&self) -> Standard {
-        if self.schema.is_any() {
-            return Standard::Any;
-        }
-        let Ok(mut schema) = self.schema.self_contained(&self.definitions) else { return Standard::Foreign };
-        demand::demand_less(&mut schema, self.other_side, self.given);
-        closed::open_parts(&mut schema);
-        let schema = canonical::canonical(schema);
-        // Properties that only responses have are removed from inputs.
-        let is_input = self.other_side == "readOnly";
-        let validator = if is_input { Validator::of_inputs(&schema) } else { Validator::new(&schema) };
-        if validator.leads_nowhere() { Standard::Foreign } else { Standard::Checked(validator) }
-    }
-}
-
-/// A schema compiled by the standard.
-enum Standard {
-    /// Every value conforms.
-    Any,
-    Checked(Validator),
-    /// Its references, of another dialect, can be resolved only by our own reading.
-    Foreign,
 }

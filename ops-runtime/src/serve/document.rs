@@ -22,6 +22,7 @@ use self::request::Input;
 use self::response::{FAILURE, Given, IMPLIED};
 pub(super) use self::security::Security;
 pub(super) use self::texts::{Texts, Written};
+use crate::model::spec::reads;
 use crate::run::registry::Entry;
 use crate::serve::problem::PROBLEM;
 use crate::serve::read;
@@ -29,6 +30,9 @@ use crate::{HttpBinding, OperationKind, OperationSpec, Text};
 
 /// Characters of a name that are escaped in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The member that says if a stream may change something, if the HTTP method would tell otherwise.
+const CHANGES: &str = "x-ops-changes";
 
 /// The method that a path has a member of its own for since OpenAPI 3.2.
 const QUERY: &str = "QUERY";
@@ -98,7 +102,8 @@ fn operations<'e>(entries: &'e [Arc<Entry>], contested: &BTreeSet<Text>) -> Vec<
 
 /// True if one operation has the result and the other the stream of what is one operation in a document.
 fn is_twin(plain: &OperationSpec, stream: &OperationSpec) -> bool {
-    plain.namespace() == stream.namespace()
+    plain.may_change() == stream.may_change()
+        && plain.namespace() == stream.namespace()
         && stream.name().strip_prefix(plain.name()).is_some_and(|rest| rest.starts_with("_stream"))
 }
 
@@ -160,7 +165,10 @@ impl Writer<'_> {
         if let Some(ways) = ways.next() {
             out.insert("security".into(), ways);
         }
-        if bound.is_none() && spec.kind != OperationKind::Mutation {
+        if spec.kind == OperationKind::Subscription && spec.may_change() == reads(&method) {
+            out.insert(CHANGES.into(), spec.may_change().into());
+        }
+        if bound.is_none() && !spec.may_change() {
             let name = out.get("operationId").and_then(Value::as_str).unwrap_or_default();
             let name = free(&mut self.taken, format!("{name}_by_get"));
             self.put(path.clone(), "GET", by_get(&out, name));

@@ -3,10 +3,9 @@
 //! Futures that most requests do not need are boxed, since each request would have to reserve room for them. So are
 //! parts of the others: allocators have blocks of up to a kilobyte at hand, and one future for all would be larger.
 
-use std::fmt;
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
@@ -48,11 +47,7 @@ fn nothing_there() -> Problem {
 
 impl Incoming<'_> {
     /// Reads the text of the input of a call by id: the body, or a parameter of a request without body.
-    pub(super) async fn text_by_id<B>(&self, entry: &Entry, body: B) -> Result<(Held, Bytes), Problem>
-    where
-        B: http_body::Body + Send,
-        B::Error: fmt::Display,
-    {
+    pub(super) async fn text_by_id(&self, entry: &Entry, body: Body) -> Result<(Held, Bytes), Problem> {
         let mut held = self.server.limits.admit()?;
         if self.parts.method != Method::POST {
             let query = self.parts.uri.query().unwrap_or_default();
@@ -81,16 +76,12 @@ impl Incoming<'_> {
     }
 
     /// Runs the first operation at a path that matches the request.
-    pub(super) async fn bound<B>(
+    pub(super) async fn bound(
         &self,
         mut matches: Vec<Match<'_>>,
         identity: Option<Arc<Identity>>,
-        body: B,
-    ) -> Result<Response<Body>, Problem>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+        body: Body,
+    ) -> Result<Response<Body>, Problem> {
         self.choose(&mut matches, identity.as_deref())?;
         let mut held = self.server.limits.admit()?;
         let query = self.parts.uri.query().unwrap_or_default();
@@ -137,11 +128,12 @@ impl Incoming<'_> {
     }
 
     /// Reads the input of the first operation that matches the request.
-    async fn read<'m, 'p, B>(&self, matches: &'m [Match<'p>], held: &mut Held, body: B) -> Result<Read<'m, 'p>, Problem>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+    async fn read<'m, 'p>(
+        &self,
+        matches: &'m [Match<'p>],
+        held: &mut Held,
+        body: Body,
+    ) -> Result<Read<'m, 'p>, Problem> {
         if let [found] = matches
             && self.may_stream(found)
             && let Some((input, placeholder)) = Box::pin(self.streamed(found)).await?

@@ -1,13 +1,13 @@
 //! Limits of a server's requests: their number, and the bytes of their bodies.
 
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
 use futures_util::poll;
 use http::StatusCode;
 use http_body_util::BodyExt;
@@ -114,7 +114,7 @@ impl Limits {
     ///
     /// # Errors
     /// If its stated length is too large.
-    pub(super) fn upload<B: http_body::Body>(&self, body: &B) -> Result<Allowed, Problem> {
+    pub(super) fn upload(&self, body: &Body) -> Result<Allowed, Problem> {
         let least = body.size_hint().lower();
         match self.max_upload.filter(|most| least > *most) {
             Some(most) => Err(too_large(most)),
@@ -128,11 +128,12 @@ impl Limits {
     }
 
     /// Reads the body of a request.
-    pub(super) async fn read<B>(&self, held: &mut Held, content_type: Option<&str>, body: B) -> Result<Bytes, Problem>
-    where
-        B: http_body::Body,
-        B::Error: fmt::Display,
-    {
+    pub(super) async fn read(
+        &self,
+        held: &mut Held,
+        content_type: Option<&str>,
+        mut body: Body,
+    ) -> Result<Bytes, Problem> {
         let too_large = || too_large(self.max_body as u64);
         if body.is_end_stream() {
             return Ok(Bytes::new());
@@ -142,16 +143,15 @@ impl Limits {
             return Err(too_large());
         }
         let read = async {
-            let (mut body, mut pieces) = (pin!(body), Pieces::default());
+            let mut pieces = Pieces::default();
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "the body broke off"))?;
-                let Ok(mut data) = frame.into_data() else { continue };
-                let length = data.remaining();
-                if pieces.len() + length > self.max_body {
+                let Ok(data) = frame.into_data() else { continue };
+                if pieces.len() + data.len() > self.max_body {
                     return Err(too_large());
                 }
-                hold(held, length)?;
-                pieces.push(data.copy_to_bytes(length));
+                hold(held, data.len())?;
+                pieces.push(data);
             }
             Ok(pieces.into_bytes())
         };

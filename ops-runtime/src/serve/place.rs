@@ -19,7 +19,7 @@ use super::response;
 use super::routes::{Found, Match, Routes};
 use super::tag;
 use crate::run::registry::Entry;
-use crate::{CallError, ErrorCode, OperationKind, SecurityKind, SecurityScheme};
+use crate::{CallError, ErrorCode, SecurityKind, SecurityScheme};
 
 /// The target of a request.
 pub(super) enum Place<'p> {
@@ -66,7 +66,7 @@ impl<'p> Incoming<'p> {
                 let error = CallError::new(ErrorCode::OperationNotFound, "there is no such operation");
                 return Err(Problem::of_error(&error, &crate::OperationSpec::query("")));
             };
-            let may_be_read = entry.spec.kind != OperationKind::Mutation;
+            let may_be_read = !entry.spec.may_change();
             if method == Method::POST || (is_read && may_be_read) {
                 return Ok(Place::ById(entry.clone()));
             }

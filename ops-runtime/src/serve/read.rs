@@ -73,7 +73,8 @@ impl Shapes {
         };
         let of_body = |body: &HttpBody| match body.is_rest() {
             true => rest(body).unwrap_or_default(),
-            false => input.property(&body.property),
+            // A property may be an integer in one content type, and a text in another.
+            false => input.property(&body.property).alternative(body.variant),
         };
         let bodies = binding.bodies.iter().map(of_body).collect();
         let plan = Plan::of(binding, &input, names);

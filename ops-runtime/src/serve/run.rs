@@ -157,12 +157,13 @@ impl HttpServer {
             // A router without layers would only cost time.
             let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
             let serving = listen::serve(listener, limits, cancel.clone(), move |request: Request<_>, _| {
-                let (shared, router) = (shared.clone(), router.clone());
+                // With layers and without, the body has the same type: the code that reads it is compiled for each type.
+                let (shared, router, request) = (shared.clone(), router.clone(), request.map(Body::new));
                 // Boxed, since a future of this size would be moved.
                 let answered: BoxFuture<'static, _> = match router {
-                    Some(mut router) => Box::pin(async move {
-                        router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})
-                    }),
+                    Some(mut router) => {
+                        Box::pin(async move { router.call(request).await.unwrap_or_else(|never| match never {}) })
+                    }
                     None => Box::pin(shared.respond(request)),
                 };
                 answered

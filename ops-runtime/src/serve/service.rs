@@ -1,7 +1,6 @@
 //! From a request to a response: the host check, the route, the sender, and the response.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll};
@@ -33,12 +32,7 @@ const NO_SNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 #[derive(Clone)]
 pub(super) struct Service(pub(super) Arc<Shared>);
 
-impl<B> tower_service::Service<Request<B>> for Service
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: fmt::Display,
-{
+impl tower_service::Service<Request<Body>> for Service {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
@@ -47,7 +41,7 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(self.0.clone().respond(request).map(Ok))
     }
 }
@@ -55,14 +49,10 @@ where
 impl Shared {
     /// The response to a request, in every case.
     // Not an async fn, whose future would hold the request twice: it is made for each request.
-    pub(super) fn respond<B>(
+    pub(super) fn respond(
         self: Arc<Self>,
-        request: Request<B>,
-    ) -> impl Future<Output = Response<Body>> + Send + 'static
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+        request: Request<Body>,
+    ) -> impl Future<Output = Response<Body>> + Send + 'static {
         let (parts, body) = request.into_parts();
         async move {
             let number = Number::next();
@@ -96,11 +86,7 @@ impl Shared {
 }
 
 impl Incoming<'_> {
-    async fn answer<B>(&self, body: B) -> Result<Response<Body>, Problem>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+    async fn answer(&self, body: Body) -> Result<Response<Body>, Problem> {
         let checked = self.server.door.check(&self.parts.uri, &self.parts.headers);
         checked.map_err(|(status, detail)| Problem::new(status, detail))?;
         let headers = self.parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
@@ -138,11 +124,7 @@ impl Incoming<'_> {
         }
     }
 
-    async fn by_id<B>(&self, entry: Arc<Entry>, body: B) -> Result<Response<Body>, Problem>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: fmt::Display,
-    {
+    async fn by_id(&self, entry: Arc<Entry>, body: Body) -> Result<Response<Body>, Problem> {
         let identity = self.identify().await?;
         self.admit(&entry, identity.as_deref())?;
         self.plain(None)?;

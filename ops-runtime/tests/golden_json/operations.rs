@@ -164,6 +164,22 @@ fn a_retry_policy_is_read_back() {
     refused(wire::OPERATION_SPEC_SCHEMA, &[least]);
 }
 
+#[test]
+fn a_subscription_may_say_if_it_changes_something() {
+    for changes in [false, true] {
+        let spec = OperationSpec::subscription("a.b").with_http(HttpBinding::new("POST", "/b")).with_changes(changes);
+        let json = to_value(&spec).unwrap();
+        assert_eq!(json["changes"], changes);
+        assert_eq!(from_value::<OperationSpec>(&json).unwrap(), spec);
+        assert_eq!(spec.may_change(), changes);
+    }
+    let mut json = to_value(&OperationSpec::subscription("a.b")).unwrap();
+    assert_eq!(json.get("changes"), None);
+    json["changes"] = json!("no");
+    assert!(from_value::<OperationSpec>(&json).is_err());
+    refused(wire::OPERATION_SPEC_SCHEMA, &[json]);
+}
+
 /// The spec of an operation without a policy has two words for it, of 640 bytes.
 #[cfg(target_pointer_width = "64")]
 #[test]

@@ -2,7 +2,7 @@
 
 use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterStyle, StatusRange};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, RequestBody};
-use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Call, Caller, Operation, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
@@ -114,6 +114,88 @@ async fn bodies_of_all_kinds() {
     let seen = client.call("t.nothing", json!({})).await.unwrap().data;
     assert_eq!((&seen["body"], &seen["headers"]["content-length"]), (&json!(""), &json!("0")));
     assert!(seen["headers"].get("content-type").is_none());
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+const SEND: HttpBinding = HttpBinding::new("POST", "/echo/x")
+    .with_bodies(const { &[HttpBody::new("application/json").with_variant(0), HttpBody::new(FORM).with_variant(1)] })
+    .with_content_type("contentType")
+    .with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "application/json")] });
+
+/// An operation with two content types, each with a schema of its own.
+struct SendNote;
+
+impl Operation for SendNote {
+    type Input = Value;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("t.send").with_http(SEND).with_input(Schema::text(
+        r#"{
+            "type": "object",
+            "properties": {
+                "body": {
+                    "oneOf": [
+                        { "title": "Json", "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } } },
+                        { "title": "Form", "type": "object", "required": ["b"], "properties": { "b": { "type": "string" } } }
+                    ]
+                },
+                "contentType": { "type": "string", "enum": ["application/json", "application/x-www-form-urlencoded"] }
+            }
+        }"#,
+    ));
+}
+
+impl Call for SendNote {}
+
+#[tokio::test]
+async fn a_body_is_of_the_content_type_in_which_it_is_sent() {
+    let server = Server::start().await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(server.url())).unwrap();
+    client.add([SendNote::SPEC]).unwrap();
+    let (json_body, form_body) = (json!({ "a": 1 }), json!({ "b": "x" }));
+    let input = |body: &Value, kind: Option<&str>| match kind {
+        Some(kind) => json!({ "body": body, "contentType": kind }),
+        None => json!({ "body": body }),
+    };
+    for (body, named, sent, expected) in [
+        (&json_body, None, "application/json", r#"{"a":1}"#),
+        (&json_body, Some("application/json"), "application/json", r#"{"a":1}"#),
+        (&form_body, None, FORM, "b=x"),
+        (&form_body, Some(FORM), FORM, "b=x"),
+    ] {
+        let typed = client.execute::<SendNote>(input(body, named)).await.unwrap().data;
+        let by_id = client.call("t.send", input(body, named)).await.unwrap().data;
+        for seen in [typed, by_id] {
+            assert_eq!((&seen["headers"]["content-type"], &seen["body"]), (&json!(sent), &json!(expected)));
+        }
+    }
+    for (body, named, other) in [(&form_body, "application/json", FORM), (&json_body, FORM, "application/json")] {
+        let message = format!(
+            "the body does not match the schema of `{named}`, but that of `{other}`: choose that content type, or change the body"
+        );
+        let whole = json!({ "pointer": "/body", "message": message });
+        let by_id = client.call("t.send", input(body, Some(named))).await.unwrap_err();
+        assert_eq!(by_id.code().as_str(), "VALIDATION_ERROR");
+        assert_eq!(by_id.details()["violations"][0], whole, "{named}");
+        // A misspelt member is reported, too.
+        let mut both = input(body, Some(named));
+        both["contenttype"] = json!("x");
+        let both = client.call("t.send", both).await.unwrap_err();
+        let violations = both.details()["violations"].as_array().unwrap();
+        let pointers: Vec<&str> = violations.iter().map(|violation| violation["pointer"].as_str().unwrap()).collect();
+        assert_eq!((&violations[0], pointers.last()), (&whole, Some(&"/contenttype")), "{violations:?}");
+    }
+    // A call by type is not checked: a type can hold values that the document does not know.
+    for (body, named, sent) in [
+        (json!({ "a": "new" }), "application/json", r#"{"a":"new"}"#),
+        (form_body, "application/json", r#"{"b":"x"}"#),
+        (json_body, FORM, "a=1"),
+    ] {
+        let seen = client.execute::<SendNote>(input(&body, Some(named))).await.unwrap().data;
+        assert_eq!((&seen["headers"]["content-type"], &seen["body"]), (&json!(named), &json!(sent)));
+    }
+    let by_id = client.call("t.send", input(&json!({ "a": "new" }), Some("application/json"))).await.unwrap_err();
+    assert_eq!(by_id.details()["violations"][0]["pointer"], "/body");
 }
 
 /// A service of the user's that answers by itself.

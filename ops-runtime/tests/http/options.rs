@@ -123,6 +123,18 @@ async fn a_cookie_of_the_call_is_sent_and_not_that_of_the_client() {
 }
 
 #[tokio::test]
+async fn all_cookies_are_in_one_header() {
+    let (script, url) = Script::start(&[ok, ok]).await;
+    let config = HttpConfig::new().with_base_url(&*url).with_header("Cookie", "a=1").with_header("cookie", "b=2");
+    let own = CallOptions::new().with_header("Cookie", "d=4").with_header("Cookie", "e=5");
+    seen(config.clone(), with("/x", vec![]), json!({}), CallOptions::new()).await.unwrap();
+    seen(config, with("/x", vec![HttpParameter::cookie("c")]), json!({ "c": 3 }), own).await.unwrap();
+    for (at, expected) in ["a=1; b=2", "a=1; b=2; d=4; e=5; c=3"].into_iter().enumerate() {
+        assert_eq!(script.headers(at, "cookie"), [expected]);
+    }
+}
+
+#[tokio::test]
 async fn options_that_cannot_be_sent() {
     let server = Server::start().await;
     let none = CallOptions::new;

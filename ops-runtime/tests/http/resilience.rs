@@ -125,8 +125,8 @@ async fn an_attempt_that_takes_too_long_is_given_up() {
         }
     }));
     let url = serve(app).await;
-    let config = || HttpConfig::new().with_retries(retry().with_attempt_timeout(Duration::from_millis(200)));
-    assert_eq!(call(&url, "GET", config()).await.unwrap(), "fine");
+    let config = HttpConfig::new().with_retries(retry().with_attempt_timeout(Duration::from_secs(2)));
+    assert_eq!(call(&url, "GET", config).await.unwrap(), "fine");
     assert_eq!(asked.load(Ordering::SeqCst), 2);
 
     // The last one has the limit, too. A request that is not safe to repeat has only that of the call.

@@ -41,8 +41,13 @@ impl Script {
     }
 
     pub(crate) fn header(&self, at: usize, name: &str) -> Option<String> {
+        self.headers(at, name).into_iter().next()
+    }
+
+    /// All headers of a name.
+    pub(crate) fn headers(&self, at: usize, name: &str) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
-        asked[at].headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+        asked[at].headers.get_all(name).iter().map(|value| value.to_str().unwrap().to_owned()).collect()
     }
 }
 

@@ -442,6 +442,14 @@ async fn described_errors_are_sent_as_they_are() {
         assert!(!answer.body.contains("secret"), "{answer:?}");
         answer.problem();
     }
+    // A call by id does not get the response itself: the details of the problem have what callers may see of it.
+    for (status, details) in [
+        (404, json!({ "statusCode": 404, "body": { "title": "told", "secret": 1 } })),
+        (503, json!({ "statusCode": 503 })),
+    ] {
+        let answer = server.post("/operations/t/x", &json!({ "q": status }).to_string()).await;
+        assert_eq!((answer.status, &answer.problem()["details"]), (502, &details));
+    }
 }
 
 /// A document's own operations are served where it says, whatever its dialect.

@@ -5,6 +5,7 @@ use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{
     Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterLocation, StatusRange,
 };
+use ops_runtime::openapi::{ReadOptions, read};
 use ops_runtime::serve::{ApiKeys, HttpServer, HttpServerOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Body, CallError, HttpClient, HttpConfig, Registry, operation};
@@ -207,5 +208,152 @@ async fn an_upload_with_a_fault_is_told_of_it() {
             found.sort_unstable_by_key(|pointer| std::cmp::Reverse(*pointer));
             assert_eq!(found, pointers, "{path}: {violations}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_of_its_content_type() {
+    const JSON: &str = "application/json";
+    const FORM: &str = "application/x-www-form-urlencoded";
+    let of = |kind: &str| {
+        let properties = json!({ "id": { "type": "integer", "readOnly": true }, "n": { "$ref": format!("#/components/schemas/{kind}") } });
+        json!({ "schema": { "type": "object", "required": ["id", "n"], "properties": properties } })
+    };
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "t", "version": "1" },
+        "paths": { "/notes": { "post": {
+            "operationId": "notes",
+            "requestBody": { "required": true, "content": { JSON: of("Number"), FORM: of("Text") } },
+            "responses": { "200": { "description": "", "content": { JSON: {} } } },
+        } } },
+        "components": { "schemas": { "Number": { "type": "integer" }, "Text": { "type": "string" } } },
+    });
+    let (api, _) = read(&document, &ReadOptions::new().with_namespace("read")).unwrap();
+    let registry = Registry::new();
+    for spec in api.operations {
+        registry
+            .register(Registration::new(spec, Handler::dynamic(|input: Value, _| async move { Ok(input) })))
+            .unwrap();
+    }
+    let server = serve(HttpServer::new(registry)).await;
+    let post = async |path: &str, kind: &str, body: &str| {
+        server.send(&format!("POST {path}"), &[&format!("content-type: {kind}")], body).await
+    };
+    let by_id = |kind: &str, n: Value| json!({ "body": { "n": n }, "contentType": kind }).to_string();
+    // A text in the form stays a text, even if the schema of the other content type would make it a number.
+    for (kind, body, n) in [(JSON, r#"{"n":7}"#, json!(7)), (FORM, "n=7", json!("7")), (FORM, "n=x", json!("x"))] {
+        let expected = json!({ "body": { "n": n }, "contentType": kind });
+        let answer = post("/notes", kind, body).await;
+        assert_eq!((answer.status, answer.json()), (200, expected.clone()), "{kind} {body}");
+        let answer = post("/operations/read/notes", JSON, &by_id(kind, n)).await;
+        assert_eq!((answer.status, answer.json()), (200, expected), "{kind} {body}");
+    }
+    for (path, body, kind, other) in [
+        ("/notes", r#"{"n":"7"}"#.to_owned(), JSON, FORM),
+        ("/operations/read/notes", by_id(JSON, json!("7")), JSON, FORM),
+        ("/operations/read/notes", by_id(FORM, json!(7)), FORM, JSON),
+    ] {
+        let answer = post(path, JSON, &body).await;
+        assert_eq!(answer.status, 422, "{path} {body}: {answer:?}");
+        let violations = answer.problem()["violations"].clone();
+        let message = format!(
+            "the body does not match the schema of `{kind}`, but that of `{other}`: choose that content type, or change the body"
+        );
+        assert_eq!(violations[0], json!({ "pointer": "/body", "message": message }), "{path} {body}");
+        assert_eq!((&violations[1]["pointer"], violations.as_array().unwrap().len()), (&json!("/body/n"), 2));
+    }
+    // A body that matches the schema of no content type.
+    let body = json!({ "body": { "n": true }, "contentType": JSON }).to_string();
+    let answer = post("/operations/read/notes", JSON, &body).await;
+    let message = format!(
+        "the body does not match the schema of `{JSON}`: change it, or leave the content type out if another one is meant"
+    );
+    assert_eq!((answer.status, &answer.problem()["violations"][0]["message"]), (422, &json!(message)));
+}
+
+#[tokio::test]
+async fn a_body_that_its_content_type_allows_is_taken() {
+    const JSON: &str = "application/json";
+    const FORM: &str = "application/x-www-form-urlencoded";
+    const LINES: &str = "application/x-ndjson";
+    const FIRST: &str = "application/json;v=1";
+    let object = |name: &str| {
+        let properties = json!({ name: { "type": "integer" } });
+        json!({ "schema": { "type": "object", "required": [name], "properties": properties } })
+    };
+    let of = |name: &str, content: Value| {
+        json!({ "post": {
+            "operationId": name,
+            "requestBody": { "content": content },
+            "responses": { "200": { "description": "", "content": { JSON: {} } } },
+        } })
+    };
+    let base = json!({ "allOf": [{ "$ref": "#/components/schemas/Base" }], "required": ["id", "name"] });
+    let more = json!({
+        "allOf": [
+            { "$ref": "#/components/schemas/Closed" },
+            { "type": "object", "properties": { "b": { "type": "string" } } },
+        ],
+    });
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "t", "version": "1" },
+        "paths": {
+            "/given": of("given", json!({ JSON: { "schema": base }, FORM: object("n") })),
+            "/more": of("more", json!({ JSON: { "schema": more }, FORM: object("n") })),
+            "/nothing": of("nothing", json!({ JSON: { "schema": { "type": ["object", "null"] } }, FORM: object("n") })),
+            "/versions": of("versions", json!({ FIRST: object("a"), "application/json;v=2": object("b"), "text/xml": {} })),
+            "/lines": of("lines", json!({ JSON: { "schema": { "type": "array" } }, LINES: {} })),
+        },
+        "components": { "schemas": {
+            "Base": {
+                "type": "object",
+                "properties": { "id": { "type": "integer", "readOnly": true }, "name": { "type": "string" } },
+            },
+            "Closed": { "type": "object", "properties": { "a": { "type": "string" } }, "additionalProperties": false },
+        } },
+    });
+    let (api, _) = read(&document, &ReadOptions::new().with_namespace("read")).unwrap();
+    let registry = Registry::new();
+    for spec in api.operations {
+        registry
+            .register(Registration::new(spec, Handler::dynamic(|input: Value, _| async move { Ok(input) })))
+            .unwrap();
+    }
+    let server = serve(HttpServer::new(registry)).await;
+    let by_id = async |name: &str, kind: &str, body: &Value| {
+        let input = json!({ "body": body, "contentType": kind });
+        server.post(&format!("/operations/read/{name}"), &input.to_string()).await
+    };
+    for (name, kind, body) in [
+        // Only responses have the `id`, as another part of the schema says.
+        ("given", JSON, json!({ "name": "x" })),
+        // Another part of the schema describes `b`.
+        ("more", JSON, json!({ "a": "1", "b": "2" })),
+        // There is no body.
+        ("nothing", FORM, Value::Null),
+        // Content types that differ only in parameters are one choice.
+        ("versions", FIRST, json!({ "a": 1 })),
+        ("versions", FIRST, json!({ "b": 1 })),
+        // Lines without a schema are a text or a list.
+        ("lines", LINES, json!([{ "a": 1 }, {}])),
+        ("lines", LINES, json!("{}")),
+    ] {
+        let answer = by_id(name, kind, &body).await;
+        assert_eq!(answer.status, 200, "{name} {body}: {answer:?}");
+        assert_eq!(answer.json()["body"], body, "{name}");
+        if kind.starts_with(JSON) {
+            let answer = server.post(&format!("/{name}"), &body.to_string()).await;
+            assert_eq!((answer.status, &answer.json()["body"]), (200, &body), "{name} {body}");
+        }
+    }
+    // The error suggests a content type only if the input can name it.
+    for (body, advice) in [
+        (json!({ "a": 1 }), format!(", but that of `{FIRST}`: choose that content type, or change the body")),
+        (json!({ "b": 1 }), ": change it, or leave the content type out if another one is meant".to_owned()),
+    ] {
+        let answer = by_id("versions", "text/xml", &body).await;
+        let message = format!("the body does not match the schema of `text/xml`{advice}");
+        assert_eq!(answer.status, 422, "{body}: {answer:?}");
+        assert_eq!(answer.problem()["violations"][0], json!({ "pointer": "/body", "message": message }));
     }
 }

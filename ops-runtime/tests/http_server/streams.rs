@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::registry::OutputPolicy;
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
@@ -354,5 +355,47 @@ async fn bound_subscriptions_arrive_at_the_client() {
         let items: Vec<_> = caller.stream("t.watch", json!({})).await.unwrap().collect().await;
         let items: Vec<Value> = items.into_iter().map(|item| item.unwrap().data).collect();
         assert_eq!(items, [item.clone(), item], "{content_type}");
+    }
+}
+
+/// A reader of the server's document learns if a stream may change something. A `GET` by id never starts such a stream.
+#[tokio::test]
+async fn a_stream_that_may_change_something_is_known_as_such() {
+    const EVENTS: &[HttpResponse] = &[HttpResponse::new(StatusRange::Exact(200), "text/event-stream")];
+    const fn at(method: &'static str, path: &'static str) -> HttpBinding {
+        HttpBinding::new(method, path).with_responses(EVENTS)
+    }
+    static ASK: OperationSpec =
+        OperationSpec::subscription("ai.ask").with_http(at("POST", "/questions")).with_changes(false);
+    static FOLLOW: OperationSpec = OperationSpec::subscription("ai.follow");
+    static PURGE: OperationSpec =
+        OperationSpec::subscription("ai.purge").with_http(at("GET", "/purge")).with_changes(true);
+    static RUN: OperationSpec = OperationSpec::subscription("ai.run").with_http(at("POST", "/runs"));
+    let registry = Registry::new();
+    for spec in [&ASK, &FOLLOW, &PURGE, &RUN] {
+        let handler = Handler::dynamic_stream(|_: Value, _| async { Ok(futures_util::stream::iter([Ok(json!(1))])) });
+        registry.register(Registration::new(spec, handler)).unwrap();
+    }
+    let server = serve(HttpServer::new(registry)).await;
+    let document = server.get("/openapi.json").await.json();
+    for (path, method, changes) in [
+        ("/questions", "post", Some(false)),
+        ("/operations/ai/follow", "post", Some(false)),
+        ("/purge", "get", Some(true)),
+        ("/runs", "post", None),
+    ] {
+        let operation = &document["paths"][path][method];
+        assert_eq!(operation["x-ops-kind"], "subscription", "{path}");
+        assert_eq!(operation.get("x-ops-changes").map(|changes| changes.as_bool().unwrap()), changes, "{path}");
+    }
+    let (api, _) = openapi::read(&document, &ReadOptions::new().with_namespace("ai")).unwrap();
+    let mut read: Vec<_> = api.operations.iter().map(|spec| (spec.id.as_ref(), spec.may_change())).collect();
+    read.sort_unstable();
+    assert_eq!(read, [("ai.ask", false), ("ai.follow", false), ("ai.purge", true), ("ai.run", true)]);
+    for (name, status) in [("ask", 200), ("follow", 200), ("purge", 405), ("run", 405)] {
+        let answer = server.get(&format!("/operations/ai/{name}?input=%7B%7D")).await;
+        assert_eq!(answer.status, status, "{name}: {answer:?}");
+        let path = format!("POST /operations/ai/{name}");
+        assert_eq!(server.send(&path, &["content-type: application/json"], "{}").await.status, 200, "{name}");
     }
 }

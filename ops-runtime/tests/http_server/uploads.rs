@@ -366,10 +366,10 @@ async fn uploads_have_limits() {
 
 #[tokio::test]
 async fn an_upload_may_take_longer_than_its_call() {
-    let options = HttpServerOptions::new().with_timeout(Some(Duration::from_millis(500)));
+    let options = HttpServerOptions::new().with_timeout(Some(Duration::from_secs(2)));
     let setting = setting(options).await;
     let pieces = stream::iter(0..8).then(|_| async {
-        tokio::time::sleep(Duration::from_millis(125)).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
         Ok(Bytes::from_static(b"a"))
     });
     let file = Body::stream(pieces);

@@ -77,10 +77,13 @@ impl<'a> Reader<'a> {
         let choice = choice(&found);
         let schemas = found.iter().map(|(_, schema)| schema.clone()).collect();
         let mut alternatives = Alternatives::default();
-        for (content, schema) in found {
+        for (body, (content, schema)) in bodies.iter_mut().zip(found) {
             let is_text = schema.get("type").is_some_and(|kind| kind == "string");
             let title = if content.is_of_texts() && !is_text { "Lines" } else { content.media.title() };
-            alternatives.add(title, schema);
+            body.variant = u16::try_from(alternatives.add(title, schema)).ok();
+        }
+        if alternatives.len() < 2 {
+            bodies.iter_mut().for_each(|body| body.variant = None);
         }
         let schema = alternatives.finish().unwrap_or(Value::Bool(true));
         Body { bodies, schema: described(schema, node), schemas, required: node.is("required"), choice }

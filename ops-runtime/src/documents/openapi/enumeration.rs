@@ -79,11 +79,18 @@ impl<'a> Reader<'a> {
     /// Keeps the names and descriptions of the values of an `enum`, each if there is one for every value.
     fn words_of_values(&mut self, at: &Node<'a>, values: &Node<'a>, out: &mut Map<String, Value>) {
         let Some(values) = values.value.as_array().filter(|_| out.contains_key("enum")) else { return };
+        let named = values.iter().filter(|value| !value.is_null()).count();
         for (given, name) in GIVEN {
             let Some(node) = at.get(given).filter(|_| !out.contains_key(name)) else { continue };
             let words = match node.value {
                 Value::Array(words) if words.len() == values.len() && words.iter().all(Value::is_string) => {
                     node.value.clone()
+                }
+                // `null` need not have a name.
+                Value::Array(words) if words.len() == named && words.iter().all(Value::is_string) => {
+                    let mut words = words.iter().cloned();
+                    let word = |value: &Value| if value.is_null() { Some("".into()) } else { words.next() };
+                    values.iter().filter_map(word).collect()
                 }
                 // By value; not all of them need have one.
                 Value::Object(words) if words.values().all(Value::is_string) => {

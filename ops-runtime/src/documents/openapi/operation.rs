@@ -15,6 +15,7 @@ use super::version::Version;
 use crate::model::cut;
 use crate::model::diagnostic::MOST_POINTER;
 use crate::model::media::Media;
+use crate::model::spec::reads;
 use crate::{Binding, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange, Text};
 
 /// The other members of a path item.
@@ -195,13 +196,15 @@ impl<'a> Reader<'a> {
         self.locate(&places, &mut http);
         http.security = self.security(operation).into();
 
-        let reads = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "QUERY");
+        let by_method = if reads(method) { OperationKind::Query } else { OperationKind::Mutation };
         let plain = match operation.text("x-ops-kind") {
             Some("query") => OperationKind::Query,
             Some("mutation") => OperationKind::Mutation,
-            _ if reads => OperationKind::Query,
-            _ => OperationKind::Mutation,
+            _ => by_method,
         };
+        // The documents of our servers say in `x-ops-changes` if a stream may change something.
+        let changes = operation.value.get("x-ops-changes").and_then(Value::as_bool);
+        let changes = changes.unwrap_or(plain == OperationKind::Mutation);
         let both = answers.output.is_some() && answers.item.is_some();
         let mut specs = Vec::new();
         for (kind, output) in [(plain, &answers.output), (OperationKind::Subscription, &answers.item)] {
@@ -213,6 +216,8 @@ impl<'a> Reader<'a> {
                 return Err(Unbound { at: operation.clone(), message });
             };
             self.describe(&mut spec, found);
+            // Set only if the method says otherwise.
+            spec.changes = Some(changes).filter(|changes| is_stream && *changes == reads(method));
             spec.input = input.clone();
             spec.output = Schema::from(output.clone());
             spec.errors = answers.errors.clone().into();

@@ -119,6 +119,7 @@ impl<'a> Reader<'a> {
         body.required = is_required;
         for body in &mut body.bodies {
             body.fields = fields.clone().into();
+            body.variant = None;
         }
         body
     }

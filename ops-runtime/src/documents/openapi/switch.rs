@@ -206,11 +206,14 @@ fn settle(specs: &mut [OperationSpec], schemas: &[Value], narrower: &mut Narrowe
         let on = spec.kind == OperationKind::Subscription;
         inputs.push(narrower.input(&input, &http, &found, on)?);
     }
-    for (spec, input) in specs.iter_mut().zip(inputs) {
+    for (spec, (input, variants)) in specs.iter_mut().zip(inputs) {
         let on = spec.kind == OperationKind::Subscription;
         spec.input = Schema::from(input);
         if let Binding::Http(http) = &mut spec.binding {
             fix(http, &found, (on || needs_false).then_some(Literal::Bool(on)));
+            for (body, variant) in http.bodies.to_mut().iter_mut().zip(variants) {
+                body.variant = variant;
+            }
         }
     }
     Some(found.name)

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use ring::digest::{Context, SHA256};
 use url::Url;
 
@@ -282,8 +283,8 @@ impl Exchanged {
         rejected: Option<&Secret>,
     ) -> Result<Secret, CallError> {
         let scopes = exchange.scopes.as_deref().unwrap_or(scopes).join(" ");
-        let fetch = || exchange.clone().exchange(subject.clone(), settings.engine.clone(), scopes.clone());
-        self.slot(subject, &scopes).valid(rejected, fetch).await
+        let fetch = || exchange.clone().exchange(subject.clone(), settings.engine.clone(), scopes.clone()).boxed();
+        self.slot(subject, &scopes).valid(rejected, &fetch).await
     }
 
     /// Gives up the token for this caller that the server rejected.

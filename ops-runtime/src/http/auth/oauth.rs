@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use futures_util::FutureExt;
 use url::Url;
 
 use super::secret::Secret;
@@ -168,8 +169,8 @@ impl Tokens {
     ) -> Result<Secret, CallError> {
         let url = credentials.url(settings, of_document)?;
         let scopes = credentials.scopes.as_deref().unwrap_or(scopes).join(" ");
-        let fetch = || fetch(credentials.clone(), settings.engine.clone(), url.clone(), scopes.clone());
-        self.slot(&url, &scopes).valid(rejected, fetch).await
+        let fetch = || fetch(credentials.clone(), settings.engine.clone(), url.clone(), scopes.clone()).boxed();
+        self.slot(&url, &scopes).valid(rejected, &fetch).await
     }
 
     /// Gives up the token that the server rejected.

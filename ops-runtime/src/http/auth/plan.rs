@@ -326,6 +326,16 @@ impl Step {
         !matches!(&self.place, Place::Own) && !matches!(&self.place, Place::Header(name) if *name == AUTHORIZATION)
     }
 
+    /// The header that carries the credentials. `None` if they are in the query or in a cookie of their own.
+    fn header(&self) -> Option<HeaderName> {
+        match (&self.place, &self.source.auth) {
+            (Place::Own, Auth::ApiKey { header, .. }) => HeaderName::from_bytes(header.as_bytes()).ok(),
+            (Place::Own, _) => Some(AUTHORIZATION),
+            (Place::Header(name), _) => Some(name.clone()),
+            (Place::Query(_) | Place::Cookie(_), _) => None,
+        }
+    }
+
     /// The credentials in the form of the scheme.
     fn in_form<'a>(&self, auth: &'a Auth) -> Cow<'a, Auth> {
         match auth {
@@ -425,12 +435,7 @@ impl Plan {
 
     /// The plan of a call with an `Authorization` header of its own: no token is fetched unnecessarily.
     pub(in crate::http) fn without_authorization(mut self) -> Self {
-        self.steps.retain(|step| match (&step.place, &step.source.auth) {
-            (Place::Own, Auth::ApiKey { header, .. }) => !header.eq_ignore_ascii_case(AUTHORIZATION.as_str()),
-            (Place::Own, _) => false,
-            (Place::Header(name), _) => *name != AUTHORIZATION,
-            (Place::Query(_) | Place::Cookie(_), _) => true,
-        });
+        self.steps.retain(|step| step.header().is_none_or(|name| name != AUTHORIZATION));
         self
     }
 

@@ -33,6 +33,9 @@ impl Token {
     }
 }
 
+/// A request for a token. All kinds of requests have this one type, so that the code of [`Slot`] is compiled once.
+pub(super) type Fetch = BoxFuture<'static, Result<Token, CallError>>;
+
 /// The place of one token. A clone is the same place.
 #[derive(Clone, Default)]
 pub(super) struct Slot(Arc<Mutex<State>>);
@@ -82,10 +85,11 @@ impl Slot {
     ///
     /// # Errors
     /// Those of the request for the token, for all who wait for it.
-    pub(super) async fn valid<F>(&self, rejected: Option<&Secret>, fetch: impl Fn() -> F) -> Result<Secret, CallError>
-    where
-        F: Future<Output = Result<Token, CallError>> + Send + 'static,
-    {
+    pub(super) async fn valid(
+        &self,
+        rejected: Option<&Secret>,
+        fetch: &(dyn Fn() -> Fetch + Sync),
+    ) -> Result<Secret, CallError> {
         let fetching = {
             let mut state = lock(&self.0);
             if let Some(token) = state.token.as_ref().filter(|token| token.is_valid(rejected)) {
@@ -123,7 +127,7 @@ impl Slot {
         lock(&self.0).token.iter().for_each(|token| secrets.add(token.value.expose()));
     }
 
-    fn begin(&self, number: u64, fetch: impl Future<Output = Result<Token, CallError>> + Send + 'static) -> Fetching {
+    fn begin(&self, number: u64, fetch: Fetch) -> Fetching {
         let fetched = keep(Arc::downgrade(&self.0), number, fetch);
         let (until, result) = match Handle::try_current() {
             Ok(runtime) => {
@@ -153,11 +157,7 @@ impl State {
 }
 
 /// Fetches a token, and puts it into its place if that is still there.
-async fn keep(
-    place: Weak<Mutex<State>>,
-    number: u64,
-    fetch: impl Future<Output = Result<Token, CallError>>,
-) -> Result<Secret, CallError> {
+async fn keep(place: Weak<Mutex<State>>, number: u64, fetch: Fetch) -> Result<Secret, CallError> {
     let fetched = fetch.await;
     let value = fetched.as_ref().map(|token| token.value.clone()).map_err(Clone::clone);
     if let Some(place) = place.upgrade() {

@@ -22,7 +22,7 @@ use crate::http::send::request;
 use crate::model::media::{FORM, JSON};
 use crate::model::retry::may_pass;
 use crate::model::secrets::{Secrets, names_a_secret};
-use crate::{CallError, ErrorCode};
+use crate::{BoxFuture, CallError, ErrorCode};
 
 /// How long before its expiry a token counts as expired, so that it is still valid when the server checks it.
 const LEEWAY: Duration = Duration::from_secs(30);
@@ -138,46 +138,49 @@ impl Refusal {
 ///
 /// # Errors
 /// If the transport fails, or if the endpoint does not answer in time. What it refuses is the inner error.
-pub(super) async fn ask<'a>(
-    engine: &dyn Engine,
-    url: &Url,
+pub(super) fn ask<'a>(
+    engine: &'a dyn Engine,
+    url: &'a Url,
     client: Option<&'a Client>,
     mut form: Form<'a>,
-) -> Result<Result<Answer, Refusal>, CallError> {
-    let mut headers = HeaderMap::new();
-    if let Some(client) = client {
-        client.put(&mut headers, &mut form)?;
-    }
-    headers.insert(ACCEPT, HeaderValue::from_static(JSON));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
-    let body = Serializer::new(String::new()).extend_pairs(form).finish();
-    let started = Instant::now();
-    let request = request(Method::POST, url, headers, bytes::Bytes::from(body).into())?;
-    let answered = async {
-        // Straight to the engine: a redirect must not carry the secret anywhere.
-        let response = engine.send(request).await.map_err(|failed| failed.error)?;
-        let (parts, body) = response.into_parts();
-        match collect(body, MAX_ANSWER).await {
-            Collected::Whole(bytes) => Ok((parts, serde_json::from_slice(&bytes).unwrap_or_default())),
-            Collected::Cut(_) => Ok((parts, Value::Null)),
-            Collected::Broken(_, error) => Err(error),
+) -> BoxFuture<'a, Result<Result<Answer, Refusal>, CallError>> {
+    Box::pin(async move {
+        let mut headers = HeaderMap::new();
+        if let Some(client) = client {
+            client.put(&mut headers, &mut form)?;
         }
-    };
-    // Without a runtime there are no timers.
-    let has_timers = Handle::try_current().is_ok();
-    let (parts, json) = match has_timers {
-        true => timeout(TIMEOUT, answered).await.unwrap_or_else(|_| Err(too_slow(url)))?,
-        false => answered.await?,
-    };
-    let answer = Answer { started, json };
-    if parts.status.is_success() {
-        return Ok(Ok(answer));
-    }
-    // The codes of the standard are harmless; a description may hold anything.
-    let code = answer.text("error").filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_graphic()));
-    // So may a `Retry-After` that is no time. A date becomes seconds here, where the server's own time is known.
-    let wait = retry_after(&parts.headers, SystemTime::now()).map(|wait| wait.as_secs().to_string());
-    Ok(Err(Refusal { status: parts.status.as_u16(), code: code.map(str::to_owned), retry_after: wait }))
+        headers.insert(ACCEPT, HeaderValue::from_static(JSON));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
+        let body = Serializer::new(String::new()).extend_pairs(form).finish();
+        let started = Instant::now();
+        let request = request(Method::POST, url, headers, bytes::Bytes::from(body).into())?;
+        let answered = async {
+            // Straight to the engine: a redirect must not carry the secret anywhere.
+            let response = engine.send(request).await.map_err(|failed| failed.error)?;
+            let (parts, body) = response.into_parts();
+            match collect(body, MAX_ANSWER).await {
+                Collected::Whole(bytes) => Ok((parts, serde_json::from_slice(&bytes).unwrap_or_default())),
+                Collected::Cut(_) => Ok((parts, Value::Null)),
+                Collected::Broken(_, error) => Err(error),
+            }
+        };
+        // Outside of a Tokio runtime there are no timers.
+        let has_timers = Handle::try_current().is_ok();
+        let (parts, json) = match has_timers {
+            true => timeout(TIMEOUT, answered).await.unwrap_or_else(|_| Err(too_slow(url)))?,
+            false => answered.await?,
+        };
+        let answer = Answer { started, json };
+        if parts.status.is_success() {
+            return Ok(Ok(answer));
+        }
+        // Error codes of the standard are harmless, so only a code is kept: a description may contain anything.
+        let code = answer.text("error").filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_graphic()));
+        // A `Retry-After` that is no time may contain anything, too. A date becomes seconds here, where the server's own time is
+        // known.
+        let wait = retry_after(&parts.headers, SystemTime::now()).map(|wait| wait.as_secs().to_string());
+        Ok(Err(Refusal { status: parts.status.as_u16(), code: code.map(str::to_owned), retry_after: wait }))
+    })
 }
 
 fn too_slow(url: &Url) -> CallError {

@@ -41,8 +41,11 @@ fn sent_by(spec: &OperationSpec, binding: &HttpBinding, value: &Value) -> (Strin
 #[test]
 fn a_body_is_sent_in_the_content_type_that_describes_it() {
     let mut binding = HttpBinding::new("POST", "/");
-    binding.bodies = ["application/json", FORM, "text/plain"].map(HttpBody::new).into_iter().collect::<Vec<_>>().into();
+    let bodies = ["application/json", FORM, "text/plain"].map(HttpBody::new).into_iter().zip(0..);
+    binding.bodies = bodies.map(|(body, at)| body.with_variant(at)).collect::<Vec<_>>().into();
     binding.content_type = Some("contentType".into());
+    let mut older = binding.clone();
+    older.bodies.to_mut().iter_mut().for_each(|body| body.variant = None);
     let mut spec = OperationSpec::mutation("t.t");
     spec.input = json!({ "properties": { "body": { "oneOf": [
         { "title": "Json", "type": "object", "required": ["a"], "properties": { "a": {}, "both": {} } },
@@ -60,6 +63,8 @@ fn a_body_is_sent_in_the_content_type_that_describes_it() {
         (json!("x"), "text/plain"),
     ] {
         assert_eq!(sent_by(&spec, &binding, &value).0, expected, "{value}");
+        // A spec of an older version has no `variant`: the titles say which alternative a body is.
+        assert_eq!(sent_by(&spec, &older, &value).0, expected, "{value}");
         // What the input names is taken, whatever the value.
         let named = json!({ "body": value, "contentType": "application/json" });
         assert_eq!(run_by(&spec, &binding, &named).unwrap().unwrap().0, "application/json");

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use http::header::{CONNECTION, USER_AGENT};
+use http::header::{CONNECTION, COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::Semaphore;
 
@@ -45,6 +45,14 @@ impl Checked {
             } else {
                 headers.append(name, value);
             }
+        }
+        let is_cookie = |name: &str| name.eq_ignore_ascii_case(COOKIE.as_str());
+        let cookies = config.headers.iter().filter(|(name, _)| is_cookie(name)).map(|(_, value)| value.as_str());
+        let cookies: Vec<&str> = cookies.collect();
+        if !cookies.is_empty() {
+            // All cookies of a request are one header (RFC 6265, section 5.4).
+            let (name, value) = header(COOKIE.as_str(), &cookies.join("; "))?;
+            headers.insert(name, value);
         }
         let connecting = Connecting {
             timeout: config.connect_timeout,

@@ -25,4 +25,4 @@ impl McpClient {
     }
 }
 
-impl_caller!(McpClient, McpClient::invoke);
+impl_caller!(McpClient, McpClient::invoke, execute_elsewhere);

@@ -37,7 +37,7 @@ use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;
 use crate::mcp::invalid;
 use crate::model::lock::lock;
-use crate::{CallError, http as engine};
+use crate::{BoxFuture, CallError, http as engine};
 
 /// Timeout for the server's supported revisions; a server that says nothing by then is taken for an old one.
 const DISCOVERY: Duration = Duration::from_secs(15);
@@ -305,6 +305,55 @@ impl Http {
         let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
         events::read(bytes.boxed(), parser, self.interceptor.clone(), self.given.clone())
     }
+
+    /// Sends a message, and returns the response. The future is boxed, because the SDK awaits it at many places.
+    fn post(
+        &self,
+        uri: Arc<str>,
+        mut message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> BoxFuture<'_, Result<StreamableHttpPostResponse, Failure>> {
+        Box::pin(async move {
+            if session_id.is_some() {
+                self.opened(&message).await;
+            }
+            self.interceptor.outbound(&mut message);
+            let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
+                if matches!(request.request, ClientRequest::DiscoverRequest(_)));
+            let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+            let accept_time = if is_minor(&message) { END_TIME } else { ACCEPT_TIME };
+            let body = serde_json::to_vec(&message)?;
+            let request =
+                self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
+            let answered = async {
+                let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
+                if response.status().is_success() {
+                    self.answer(response, is_request).await
+                } else {
+                    self.refused(response, is_request, discovering).await
+                }
+            };
+            let Some(limit) = self.discovery.filter(|_| discovering) else {
+                // The caller of a request has its own timeout.
+                return if is_request { answered.await } else { soon(accept_time, answered).await };
+            };
+            let until = tokio::time::Instant::now() + limit;
+            match timeout_at(until, answered).await {
+                Ok(Ok(StreamableHttpPostResponse::Sse(events, session))) => Ok(StreamableHttpPostResponse::Sse(
+                    events::discovered(events, until, self.interceptor.clone()),
+                    session,
+                )),
+                // A server that only accepts the message sends no response to it.
+                Ok(Ok(StreamableHttpPostResponse::Accepted)) | Err(_) => match self.interceptor.give_up_discovery() {
+                    Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
+                    None => Err(StreamableHttpError::UnexpectedEndOfStream),
+                },
+                Ok(answered) => answered,
+            }
+        })
+    }
 }
 
 impl StreamableHttpClient for Http {
@@ -313,47 +362,12 @@ impl StreamableHttpClient for Http {
     async fn post_message(
         &self,
         uri: Arc<str>,
-        mut message: ClientJsonRpcMessage,
+        message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        if session_id.is_some() {
-            self.opened(&message).await;
-        }
-        self.interceptor.outbound(&mut message);
-        let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
-            if matches!(request.request, ClientRequest::DiscoverRequest(_)));
-        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
-        let accept_time = if is_minor(&message) { END_TIME } else { ACCEPT_TIME };
-        let body = serde_json::to_vec(&message)?;
-        let request =
-            self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
-        let answered = async {
-            let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
-            if response.status().is_success() {
-                self.answer(response, is_request).await
-            } else {
-                self.refused(response, is_request, discovering).await
-            }
-        };
-        let Some(limit) = self.discovery.filter(|_| discovering) else {
-            // The caller of a request has its own timeout.
-            return if is_request { answered.await } else { soon(accept_time, answered).await };
-        };
-        let until = tokio::time::Instant::now() + limit;
-        match timeout_at(until, answered).await {
-            Ok(Ok(StreamableHttpPostResponse::Sse(events, session))) => Ok(StreamableHttpPostResponse::Sse(
-                events::discovered(events, until, self.interceptor.clone()),
-                session,
-            )),
-            // What is only accepted is not answered.
-            Ok(Ok(StreamableHttpPostResponse::Accepted)) | Err(_) => match self.interceptor.give_up_discovery() {
-                Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
-                None => Err(StreamableHttpError::UnexpectedEndOfStream),
-            },
-            Ok(answered) => answered,
-        }
+        self.post(uri, message, session_id, auth_header, custom_headers).await
     }
 
     async fn delete_session(

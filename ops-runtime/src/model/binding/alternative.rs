@@ -1,6 +1,8 @@
-//! The schema of one of several content types.
+//! Finds the schema of one of several content types where the binding does not say which it is: for the items of a stream, and
+//! for a body in a spec of an older version.
 //!
-//! Content types of different schemas have a `oneOf` of these, in their order and each once, under titles that say their kinds.
+//! If content types have different schemas, the schema for all is a `oneOf` of these, each once and in the order of the content
+//! types. The title of each says the kind of its content type.
 
 use serde_json::Value;
 
@@ -10,8 +12,13 @@ use crate::model::media::Media;
 
 #[cfg(feature = "http")]
 impl HttpBinding {
-    /// The schema of a body of this binding, among those of all its bodies. `None` if it is unclear which one that is.
-    pub(crate) fn alternative<'s>(&self, body: &HttpBody, all: &'s [Value]) -> Option<&'s Value> {
+    /// The schema of a body of this binding, in the schema of its property. `None` if all bodies share the schema of the
+    /// property, or if it is unclear which alternative the body is.
+    pub(crate) fn alternative<'s>(&self, body: &HttpBody, property: &'s Value) -> Option<&'s Value> {
+        if self.bodies.iter().any(|body| body.variant.is_some()) {
+            return body.alternative(property);
+        }
+        let all = property.get("oneOf")?.as_array()?;
         let at = self.bodies.iter().position(|other| std::ptr::eq(other, body))?;
         let content_types: Vec<&str> = self.bodies.iter().map(|body| &*body.content_type).collect();
         alternative(all, &content_types, at)

@@ -20,6 +20,9 @@ pub struct HttpBody {
     pub fields: List<HttpField>,
     /// The properties that the operation sets itself.
     pub fixed: List<HttpFixed>,
+    /// The position of the body's schema in the `oneOf` of its property, from 0. `None` if all content types share the schema of
+    /// the property, or in a spec of an older version.
+    pub variant: Option<u16>,
 }
 
 impl HttpBody {
@@ -30,6 +33,7 @@ impl HttpBody {
             property: Cow::Borrowed("body"),
             fields: Cow::Borrowed(&[]),
             fixed: Cow::Borrowed(&[]),
+            variant: None,
         }
     }
 
@@ -52,6 +56,13 @@ impl HttpBody {
         self
     }
 
+    /// Sets the position of the body's schema in the `oneOf` of its property, from 0.
+    #[must_use]
+    pub const fn with_variant(mut self, variant: u16) -> Self {
+        self.variant = Some(variant);
+        self
+    }
+
     /// Sets the property of the input that holds the body.
     #[must_use]
     pub const fn with_property(mut self, property: &'static str) -> Self {
@@ -71,13 +82,33 @@ impl HttpBody {
     }
 
     /// The JSON pointer of the body within the input: empty if it is the rest.
-    #[cfg(any(feature = "http", feature = "http-server"))]
+    #[cfg(feature = "registry")]
     pub(crate) fn pointer(&self) -> String {
         let mut pointer = String::new();
         if !self.is_rest() {
             crate::pointer::push(&mut pointer, &self.property);
         }
         pointer
+    }
+
+    /// The schema of this content type, in the schema of the property. `None` without a [`variant`](Self::variant).
+    #[cfg(any(feature = "openapi", feature = "registry"))]
+    pub(crate) fn alternative<'s>(&self, property: &'s serde_json::Value) -> Option<&'s serde_json::Value> {
+        property.get("oneOf")?.get(usize::from(self.variant?))
+    }
+
+    /// The message for a value that does not match the schema of this content type. `other` is a body whose schema it matches.
+    #[cfg(feature = "registry")]
+    pub(crate) fn mismatch(&self, other: Option<&Self>) -> String {
+        let own = &self.content_type;
+        match other.map(|other| &other.content_type) {
+            Some(other) => format!(
+                "the body does not match the schema of `{own}`, but that of `{other}`: choose that content type, or change the body"
+            ),
+            None => format!(
+                "the body does not match the schema of `{own}`: change it, or leave the content type out if another one is meant"
+            ),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What differs between two bindings, so that calls of one would not be calls of the other.
 
-use super::{Binding, HttpBinding};
+use super::{Binding, HttpBinding, HttpBody};
 
 impl Binding {
     /// The binding in words, to follow others: ``, `GET /pets` ``; empty for a handler of this process.
@@ -41,6 +41,16 @@ impl Binding {
 fn of_http(one: &HttpBinding, other: &HttpBinding) -> Vec<&'static str> {
     // A URL that is relative depends on where the document was read.
     let absolute = |http: &HttpBinding| http.server.as_ref().is_some_and(|url| url.contains("://"));
+    // Specs of older versions lack `variant`, which then is no difference.
+    let is_same = |(one, other): (&HttpBody, &HttpBody)| {
+        let mut one = one.clone();
+        if one.variant.is_none() || other.variant.is_none() {
+            one.variant = other.variant;
+        }
+        one == *other
+    };
+    let bodies_differ =
+        one.bodies.len() != other.bodies.len() || !one.bodies.iter().zip(other.bodies.iter()).all(is_same);
     let servers_differ = (&one.server, &one.server_variables) != (&other.server, &other.server_variables);
     let found = [
         ("the method", one.method != other.method),
@@ -48,8 +58,33 @@ fn of_http(one: &HttpBinding, other: &HttpBinding) -> Vec<&'static str> {
         ("the server", absolute(one) && absolute(other) && servers_differ),
         ("the security", one.security != other.security),
         ("the parameters", one.parameters != other.parameters),
-        ("the request body", (&one.bodies, &one.content_type) != (&other.bodies, &other.content_type)),
+        ("the request body", bodies_differ || one.content_type != other.content_type),
         ("the responses", one.responses != other.responses),
     ];
     found.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_of_an_older_spec_is_the_same() {
+        let of = |variant: Option<u16>| {
+            let mut body = HttpBody::new("application/json");
+            body.variant = variant;
+            let mut http = HttpBinding::new("POST", "/");
+            http.bodies = vec![body].into();
+            Binding::Http(http)
+        };
+        for (one, other, differs) in [
+            (None, None, &[][..]),
+            (Some(0), None, &[]),
+            (None, Some(1), &[]),
+            (Some(0), Some(0), &[]),
+            (Some(0), Some(1), &["the request body"]),
+        ] {
+            assert_eq!(of(one).differences(&of(other)), differs, "{one:?} {other:?}");
+        }
+    }
 }

@@ -229,6 +229,7 @@ struct BodyJson {
     property: Option<Text>,
     fields: List<HttpField>,
     fixed: List<HttpFixed>,
+    variant: Option<u16>,
 }
 
 fields!(BodyJson {
@@ -236,6 +237,7 @@ fields!(BodyJson {
     "property" => property: some,
     "fields" => fields: filled,
     "fixed" => fixed: filled,
+    "variant" => variant: some,
 });
 
 through!(HttpBody, BodyJson);
@@ -248,14 +250,15 @@ impl From<&HttpBody> for BodyJson {
             property,
             fields: body.fields.clone(),
             fixed: body.fixed.clone(),
+            variant: body.variant,
         }
     }
 }
 
 impl From<BodyJson> for HttpBody {
     fn from(json: BodyJson) -> Self {
-        let property = json.property.unwrap_or(Cow::Borrowed("body"));
-        Self { content_type: json.content_type, property, fields: json.fields, fixed: json.fixed }
+        let BodyJson { content_type, property, fields, fixed, variant } = json;
+        Self { content_type, property: property.unwrap_or(Cow::Borrowed("body")), fields, fixed, variant }
     }
 }
 

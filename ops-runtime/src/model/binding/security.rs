@@ -79,13 +79,11 @@ pub enum SecurityKind {
         /// The URL at which the provider describes itself.
         url: Text,
     },
-    /// Any other scheme, by its name: `mutualTLS`, or another scheme of HTTP such as `digest`. `unknown` is one that the
-    /// document does not describe: no caller of a server meets it.
+    /// Any other scheme, by its name: `mutualTLS`, or another scheme of HTTP such as `digest`.
     Other(Text),
 }
 
-#[cfg(any(feature = "http", feature = "http-server", feature = "openapi"))]
 impl SecurityKind {
-    /// The kind of a scheme that a document requires, but does not describe.
-    pub(crate) const UNKNOWN: Self = Self::Other(Cow::Borrowed("unknown"));
+    /// The kind of a scheme that a document requires, but does not describe. No caller of our servers can satisfy it.
+    pub const UNKNOWN: Self = Self::Other(Cow::Borrowed("unknown"));
 }

@@ -121,37 +121,66 @@ impl Bodies {
 
 /// Runs a serialisation whose bodies are put aside; returns its result and the bodies.
 pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Bodies) {
-    /// Restores the earlier bodies, even if the serialisation panics.
-    struct Restore(Option<Bodies>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            ASIDE.set(self.0.take());
-        }
-    }
-    let outer = Restore(ASIDE.replace(Some(Bodies::default())));
+    let aside = Aside::new();
     let result = serialise();
-    let bodies = ASIDE.take().unwrap_or_default();
-    drop(outer);
-    (result, bodies)
+    (result, aside.end())
+}
+
+/// Collects the bodies that are put aside. When it is dropped, the earlier collection is restored, even after a panic.
+///
+/// Its functions are not inlined, since [`scoped`] is compiled for each serialisation.
+struct Aside(Option<Bodies>);
+
+impl Aside {
+    #[inline(never)]
+    fn new() -> Self {
+        Self(ASIDE.replace(Some(Bodies::default())))
+    }
+
+    /// The bodies that were put aside.
+    #[inline(never)]
+    fn end(self) -> Bodies {
+        ASIDE.take().unwrap_or_default()
+    }
+}
+
+impl Drop for Aside {
+    #[inline(never)]
+    fn drop(&mut self) {
+        ASIDE.set(self.0.take());
+    }
 }
 
 /// Reads an input in which placeholders stand for bodies; returns what was read, and true if it has all of them.
 pub(crate) fn resolving<T>(bodies: &Bodies, read: impl FnOnce() -> T) -> (T, bool) {
-    /// Restores the earlier bodies, even if reading panics.
-    struct Restore(Option<(Bodies, HashSet<String>)>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            GIVEN.set(self.0.take());
-        }
-    }
-    if bodies.is_empty() {
-        return (read(), true);
-    }
-    let outer = Restore(GIVEN.replace(Some((bodies.clone(), HashSet::new()))));
+    let given = (!bodies.is_empty()).then(|| Given::new(bodies));
     let result = read();
-    let asked = GIVEN.take().map_or(0, |(_, asked)| asked.len());
-    drop(outer);
-    (result, asked == bodies.given.len())
+    (result, given.is_none_or(|given| given.end() == bodies.given.len()))
+}
+
+/// Provides the bodies for an input that is read. When it is dropped, the earlier bodies are restored, even after a panic.
+///
+/// Its functions are not inlined, since [`resolving`] is compiled for each reading.
+struct Given(Option<(Bodies, HashSet<String>)>);
+
+impl Given {
+    #[inline(never)]
+    fn new(bodies: &Bodies) -> Self {
+        Self(GIVEN.replace(Some((bodies.clone(), HashSet::new()))))
+    }
+
+    /// The number of bodies that the input has taken.
+    #[inline(never)]
+    fn end(self) -> usize {
+        GIVEN.take().map_or(0, |(_, asked)| asked.len())
+    }
+}
+
+impl Drop for Given {
+    #[inline(never)]
+    fn drop(&mut self) {
+        GIVEN.set(self.0.take());
+    }
 }
 
 /// The body that a text stands for in an input that is being read.

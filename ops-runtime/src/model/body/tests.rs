@@ -83,6 +83,26 @@ mod streams {
         assert_eq!(to_value(&bodies[0]).unwrap(), "eA==");
     }
 
+    #[test]
+    fn scopes_end_with_what_was_before() {
+        let (one, two) = (Body::from("x"), Body::from("y"));
+        let ((outer, (inner, within)), aside) = handover::scoped(|| {
+            let inner = handover::scoped(|| to_value(&two).unwrap());
+            (to_value(&one).unwrap(), inner)
+        });
+        assert_eq!((within.get(&inner), within.get(&outer)), (Some(&two), None));
+        assert_eq!((aside.get(&outer), aside.get(&inner)), (Some(&one), None));
+
+        let is_one = || from_value::<Body>(outer.clone()).unwrap() == one;
+        // An input without bodies of its own is read with the bodies of the outer input.
+        let none = handover::Bodies::default();
+        let read = || (handover::resolving(&within, is_one), handover::resolving(&none, is_one));
+        assert_eq!(handover::resolving(&aside, read), (((false, false), (true, true)), true));
+        let panics = std::panic::AssertUnwindSafe(|| handover::resolving(&aside, || panic!("while reading")));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert!(!is_one());
+    }
+
     /// What an input is asked for counts by the bodies that it has, however often it asks for one.
     #[test]
     fn an_input_has_all_bodies_or_not() {

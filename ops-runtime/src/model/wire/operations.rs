@@ -11,6 +11,10 @@ macro_rules! definition {
                 "namespace": { "type": "string", "pattern": "^[^.]+$" },
                 "version": { "type": "string" },
                 "type": { "enum": ["query", "mutation", "subscription"] },
+                "changes": {
+                    "description": "For a subscription: true if a call may change something. Absent if the HTTP method decides.",
+                    "type": "boolean"
+                },
                 "title": { "type": "string" },
                 "description": { "type": "string" },
                 "tags": { "type": "array", "items": { "type": "string" } },
@@ -244,6 +248,11 @@ macro_rules! definition {
                     "description": "Properties that the operation sets itself: no input may hold them.",
                     "type": "array",
                     "items": { "$ref": "#/$defs/HttpFixed" }
+                },
+                "variant": {
+                    "description": "Position of the body's schema in the property's `oneOf`. Absent: the property's whole schema.",
+                    "type": "integer",
+                    "minimum": 0
                 }
             },
             "required": ["contentType"]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::Validator;
-use super::keyword::{ANY, Id, Keyword, NEVER, Properties, Rules, Schema, Union};
+use super::keyword::{ANY, Id, Keyword, NEVER, Properties, Rules, Schema, Union, by_name};
 use super::locate::{Document, Place, address};
 use super::{plain, shape, unread};
 use crate::normalise::draft::{count, numbers, types};
@@ -108,7 +108,7 @@ impl<'s> Compiler<'_, 's> {
         for (name, schema) in object("properties").into_iter().flatten() {
             properties.named.push((name.as_str().into(), self.schema(Place { schema, resource })));
         }
-        properties.named.sort_by(|(a, _), (b, _)| a.cmp(b));
+        by_name(&mut properties.named);
         for (source, schema) in object("patternProperties").into_iter().flatten() {
             properties.patterns.push((Pattern::new(source, false), self.schema(Place { schema, resource })));
         }

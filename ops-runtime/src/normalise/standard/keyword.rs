@@ -84,6 +84,11 @@ pub(super) enum Keyword {
     UnevaluatedProperties(Id),
 }
 
+/// Sorts schemas by name, for lookups. Equal names keep their order.
+pub(super) fn by_name(named: &mut [(Box<str>, Id)]) {
+    named.sort_by(|(a, _), (b, _)| a.cmp(b));
+}
+
 /// `properties`, `patternProperties` and `additionalProperties`.
 #[derive(Debug, Default)]
 pub(super) struct Properties {

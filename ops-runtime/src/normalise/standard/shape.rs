@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::keyword::{ANY, Id, Keyword, Properties, Rules, Schema, Tag, Union};
+use super::keyword::{ANY, Id, Keyword, Properties, Rules, Schema, Tag, Union, by_name};
 use crate::normalise::node::{Literals, OBJECT};
 
 /// How many references may lead to references.
@@ -175,7 +175,7 @@ fn of_union(schemas: &[Schema], keyword: &Keyword) -> Option<Tag> {
             texts.dedup();
             tagged.extend(texts.into_iter().map(|text| (text.into(), *id)));
         }
-        tagged.sort_by(|(a, _), (b, _)| a.cmp(b));
+        by_name(&mut tagged);
         Some(Tag { property: name.clone(), variants: tagged })
     })
 }

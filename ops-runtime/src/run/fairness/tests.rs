@@ -9,15 +9,20 @@ use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
+/// What does not succeed in this time never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The result of a run that took at most so long. What is measured includes the time in which a thread has to wait for a
 /// processor, so a run that took longer says nothing, and is repeated.
 fn undisturbed<T>(most: Duration, mut run: impl FnMut() -> T) -> T {
+    let first = Instant::now();
     loop {
         let began = Instant::now();
         let found = run();
         if began.elapsed() <= most {
             return found;
         }
+        assert!(first.elapsed() < PATIENCE, "each run took longer than {most:?}");
     }
 }
 
@@ -27,7 +32,9 @@ fn is_paced(cost: &Cost) -> bool {
 
 /// Lets peers ask for much until all of them are known for it: one that has to wait for a processor is forgotten.
 fn ask_for_much(costs: &[Arc<Cost>]) {
+    let began = Instant::now();
     while !costs.iter().all(|cost| is_paced(cost)) {
+        assert!(began.elapsed() < PATIENCE, "not all of them are known");
         costs.iter().for_each(|cost| cost.add(MS * 10, Instant::now()));
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn example(spec: &OperationSpec) -> Value {
 #[cfg(feature = "gateway")]
 pub(crate) fn input(spec: &OperationSpec) -> Value {
     let schemas = Schemas::new(spec, &DefinitionCache::default());
-    let fits = |made: &Value| schemas.fits_input(made);
+    let fits = |made: &Value| schemas.fits_input(spec, made);
     let ways = [Optional { first: true, ..NONE }, NONE, ALL];
     first_fitting(&spec.input, &spec.definitions, &ways, fits)
 }

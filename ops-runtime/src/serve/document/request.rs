@@ -165,8 +165,9 @@ pub(super) fn body(binding: &HttpBinding, input: &Input, components: &mut Compon
     let kinds: Vec<&str> = binding.bodies.iter().map(|body| body.content_type.as_ref()).collect();
     let schemas = alternatives(&schema, &kinds);
     let mut content = Map::new();
-    for (body, schema) in binding.bodies.iter().zip(schemas) {
-        let schema = components.schema(&schema, &input.scope);
+    for (body, guessed) in binding.bodies.iter().zip(schemas) {
+        let own = body.alternative(&schema).map_or(guessed, untitled);
+        let schema = components.schema(&own, &input.scope);
         content.insert(body.content_type.clone().into_owned(), media_type(body, schema));
     }
     out.insert("content".into(), content.into());

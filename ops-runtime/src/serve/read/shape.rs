@@ -162,6 +162,13 @@ impl Shape {
         self.0.kept(slot, || Self::of(declared(), &self.0.scope))
     }
 
+    /// The shape of an alternative of the value, by its position. Without a position, the shape of the whole value.
+    pub(crate) fn alternative(&self, at: Option<u16>) -> Self {
+        let all = self.0.parts.first().and_then(|whole| whole.get("oneOf"));
+        let own = all.zip(at).and_then(|(all, at)| all.get(usize::from(at)));
+        own.map_or_else(|| self.clone(), |own| Self::of([own], &self.0.scope))
+    }
+
     /// The shape of the properties that are not declared. If their names may match patterns, which are not evaluated
     /// here, it is never that of bytes: a text must not be taken for them.
     pub(crate) fn others(&self) -> Self {

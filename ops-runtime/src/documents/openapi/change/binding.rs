@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::{Comparison, Part, Place};
 use crate::documents::change::{not_null, value};
-use crate::model::binding::alternative::alternative;
 use crate::model::media::essence;
 use crate::pointer;
 use crate::{HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
@@ -181,8 +180,9 @@ impl Comparison<'_> {
         let schemas =
             old_http.schema_of_body(old_first, &old_input).zip(new_http.schema_of_body(new_first, &new_input));
         let (old_types, new_types) = (types_of(old_http), types_of(new_http));
-        let own =
-            schemas.as_ref().map(|(old, new)| schemas_of((old, old_types.as_slice()), (new, new_types.as_slice())));
+        let own = schemas
+            .as_ref()
+            .map(|(old, new)| schemas_of((old, own_schemas(old, old_http)), (new, own_schemas(new, new_http))));
         let own_of = |old: usize, new: usize| {
             let (old_own, new_own) = own.as_ref()?;
             Some((*old_own.get(old)?, *new_own.get(new)?))
@@ -240,23 +240,25 @@ fn types_of(http: &HttpBinding) -> Vec<((), &str)> {
     http.bodies.iter().map(|body| ((), &*body.content_type)).collect()
 }
 
-/// The old and the new schema of each content type. If it is unclear which one a type has, it is that for all, on both
-/// sides: an alternative and all of them are no versions of each other.
-pub(super) fn schemas_of<'v, K>(
-    (old, old_types): (&'v Value, &[(K, &str)]),
-    (new, new_types): (&'v Value, &[(K, &str)]),
+/// The schema for all content types, and the schema of each; `None` if it is unclear which schema a content type has.
+pub(super) type Schemas<'v> = (&'v Value, Vec<Option<&'v Value>>);
+
+/// The old and the new schema of each content type. If the schema of any content type is unclear on one side, the schema
+/// for all is compared on both sides: one alternative and all alternatives are no versions of each other.
+pub(super) fn schemas_of<'v>(
+    (old, old_own): Schemas<'v>,
+    (new, new_own): Schemas<'v>,
 ) -> (Vec<&'v Value>, Vec<&'v Value>) {
-    own_schemas(old, old_types)
-        .zip(own_schemas(new, new_types))
-        .unwrap_or_else(|| (vec![old; old_types.len()], vec![new; new_types.len()]))
+    let for_all = (vec![old; old_own.len()], vec![new; new_own.len()]);
+    let known = |own: Vec<Option<&'v Value>>| own.into_iter().collect::<Option<Vec<_>>>();
+    known(old_own).zip(known(new_own)).unwrap_or(for_all)
 }
 
-/// The schema of each content type, which is that for all if there is only one. `None` if one of them is unclear.
-fn own_schemas<'v, K>(schema: &'v Value, types: &[(K, &str)]) -> Option<Vec<&'v Value>> {
-    let all = schema.get("oneOf").and_then(Value::as_array).filter(|_| types.len() > 1);
-    let Some(all) = all else { return Some(vec![schema; types.len()]) };
-    let content_types: Vec<&str> = types.iter().map(|(_, content_type)| *content_type).collect();
-    (0..types.len()).map(|at| alternative(all, &content_types, at)).collect()
+/// The schema of each body: the schema for all if the bodies share it. `None` in specs of older versions, which do not say
+/// which alternative a body is.
+fn own_schemas<'v>(schema: &'v Value, http: &HttpBinding) -> Vec<Option<&'v Value>> {
+    let is_shared = http.bodies.len() < 2 || !schema.get("oneOf").is_some_and(Value::is_array);
+    http.bodies.iter().map(|body| if is_shared { Some(schema) } else { body.alternative(schema) }).collect()
 }
 
 /// The places of the counterparts of content types among others with the same key: of an equal type, else of one with

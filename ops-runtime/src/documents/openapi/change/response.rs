@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::binding::{counterparts, covers, schemas_of};
 use super::{Comparison, Effect, Part, Place};
 use crate::documents::change::value;
+use crate::model::binding::alternative::alternative;
 use crate::model::media::{Media, essence};
 use crate::{ErrorDefinition, HttpBinding, HttpResponse, OperationKind, OperationSpec, StatusRange, pointer};
 
@@ -81,7 +82,8 @@ impl Comparison<'_> {
         if found.iter().all(Option::is_none) {
             return self.schemas(Place::Response, old_output, new_output, "", "/output");
         }
-        let (old_own, new_own) = schemas_of((old_output, old), (new_output, new));
+        let (old_own, new_own) =
+            schemas_of((old_output, items_of(old_output, old)), (new_output, items_of(new_output, new)));
         let mut compared: HashSet<(*const Value, *const Value)> = HashSet::new();
         for (((status, _), is), found) in new.iter().zip(new_own).zip(found) {
             let was = match found.and_then(|found| old_own.get(found)) {
@@ -173,6 +175,15 @@ fn streams(http: &HttpBinding) -> Vec<(StatusRange, &str)> {
         .filter_map(|response| Some((response.status, response.content_type.as_deref()?)))
         .filter(|(_, content_type)| Media::of(content_type).is_stream())
         .collect()
+}
+
+/// The schema of the items of each stream: the schema for all if the streams share it. `None` if it is unclear which schema a
+/// stream has.
+fn items_of<'v>(output: &'v Value, types: &[(StatusRange, &str)]) -> Vec<Option<&'v Value>> {
+    let all = output.get("oneOf").and_then(Value::as_array).filter(|_| types.len() > 1);
+    let Some(all) = all else { return vec![Some(output); types.len()] };
+    let content_types: Vec<&str> = types.iter().map(|(_, content_type)| *content_type).collect();
+    (0..types.len()).map(|at| alternative(all, &content_types, at)).collect()
 }
 
 fn failures(http: &HttpBinding) -> Vec<StatusRange> {

@@ -239,9 +239,17 @@ impl<'t> Narrower<'t> {
                 .any(|part| self.is_true_by_default(part, depth + 1))
     }
 
-    /// The input without the boolean; `None` if the boolean cannot have this value.
-    pub(super) fn input(&mut self, input: &Value, http: &HttpBinding, found: &Found, on: bool) -> Option<Value> {
+    /// The input without the boolean, and the alternative of that input which each body is. `None` if the boolean cannot have
+    /// the value `on`.
+    pub(super) fn input(
+        &mut self,
+        input: &Value,
+        http: &HttpBinding,
+        found: &Found,
+        on: bool,
+    ) -> Option<(Value, Vec<Option<u16>>)> {
         let mut input = input.clone();
+        let mut variants: Vec<Option<u16>> = http.bodies.iter().map(|body| body.variant).collect();
         if let Some((_, property)) = &found.query {
             remove(input.as_object_mut()?, property);
         }
@@ -249,11 +257,26 @@ impl<'t> Narrower<'t> {
         if let Some(body) = property.and_then(|name| input.get_mut("properties")?.get_mut(name)) {
             match self.narrow(body, &found.name, on, 0) {
                 Narrowed::Same => {}
-                Narrowed::Changed(schema) => *body = schema,
+                Narrowed::Changed(schema) => {
+                    for (variant, own) in variants.iter_mut().zip(http.bodies.iter()) {
+                        *variant = own.alternative(body).and_then(|own| self.place(own, &schema, &found.name, on));
+                    }
+                    *body = schema;
+                }
                 Narrowed::Impossible => return None,
             }
         }
-        Some(input)
+        Some((input, variants))
+    }
+
+    /// The position of an alternative in the narrowed schema. `None` if narrowing leaves it out.
+    fn place(&mut self, own: &Value, schema: &Value, name: &str, on: bool) -> Option<u16> {
+        let narrowed = match self.narrow(own, name, on, 1) {
+            Narrowed::Same => Cow::Borrowed(own),
+            Narrowed::Changed(own) => Cow::Owned(own),
+            Narrowed::Impossible => return None,
+        };
+        u16::try_from(parts(schema, "oneOf").position(|part| *part == *narrowed)?).ok()
     }
 
     fn narrow(&mut self, schema: &Value, name: &str, on: bool, depth: usize) -> Narrowed {

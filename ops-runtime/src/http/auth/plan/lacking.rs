@@ -1,6 +1,11 @@
-//! Missing credentials, reported before the first call.
+//! Facts about credentials for warnings before the first call: which are missing, and which headers the others replace.
 
-use super::{Credentials, PROPOSED, Plan, is_by_engine};
+use std::sync::Arc;
+
+use http::HeaderName;
+use http::header::COOKIE;
+
+use super::{Credentials, PROPOSED, Plan, Step, is_by_engine};
 use crate::model::nearest::{either, nearest, question};
 use crate::{HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
 
@@ -38,6 +43,20 @@ impl Credentials {
         let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
         let beside = self.environment.beside(first).map(|variable| format!(" with `{variable}`")).unwrap_or_default();
         Some(if variables.is_empty() { told } else { format!("{told}: set {}{beside}", either(&variables)) })
+    }
+
+    /// The headers of the configuration that the credentials of an operation replace. `Cookie` is not among them: credentials
+    /// are added to the other cookies.
+    pub(in crate::http) fn headers(&self, operation: &str, binding: &HttpBinding) -> Vec<HeaderName> {
+        let plan = self.plan(operation, binding).unwrap_or_default();
+        plan.steps.iter().filter_map(Step::header).filter(|name| *name != COOKIE).collect()
+    }
+
+    /// True if the default credentials are sent to an operation.
+    pub(in crate::http) fn sends_default(&self, operation: &str, binding: &HttpBinding) -> bool {
+        let plan = self.plan(operation, binding).unwrap_or_default();
+        let is_default = |step: &Step| self.default.as_ref().is_some_and(|own| Arc::ptr_eq(own, &step.source));
+        plan.steps.iter().any(is_default)
     }
 }
 

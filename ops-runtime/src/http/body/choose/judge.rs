@@ -17,7 +17,8 @@ const DEPTH: usize = 64;
 /// Limit of the visited schemas for one body.
 const ROOM: usize = 500;
 
-/// How often the members of a value may be visited, for all bodies together, and the least for a small value.
+/// Limits of visits to members of a value for one [`Look`], for all bodies together: `LOOKS` for each part of the value, plus
+/// `FEW`.
 const LOOKS: usize = 64;
 const FEW: usize = 100_000;
 
@@ -34,9 +35,12 @@ pub(super) enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     /// Its kind and the names of its members. Keywords about anything else count as satisfied.
-    AtNames,
+    Names,
+    /// Its kind, and the kinds of all values in it. Names and listed values refuse nothing here: another part of the schema may
+    /// allow a name, and the remote may know more values.
+    Kinds,
     /// All of it, to decide if a condition holds. Unsupported keywords leave that unknown.
-    AtAll,
+    All,
 }
 
 /// The keywords that are supported, or that require nothing.
@@ -119,9 +123,18 @@ impl<'a> Judge<'a> {
 
     /// Judges the value by a schema.
     pub(super) fn verdict(&self, schema: &Value, value: &Value) -> Verdict {
+        self.look_at(schema, value, Look::Names)
+    }
+
+    /// True if a schema refuses the kind of any member of the value.
+    pub(super) fn refuses(&self, schema: &Value, value: &Value) -> bool {
+        self.look_at(schema, value, Look::Kinds) == Refused
+    }
+
+    fn look_at(&self, schema: &Value, value: &Value, look: Look) -> Verdict {
         self.room.set(ROOM);
         self.left.set(self.share);
-        self.judge(schema, value, Look::AtNames, DEPTH).verdict
+        self.judge(schema, value, look, DEPTH).verdict
     }
 
     /// Counts a visit of a schema and of the members of a value; `None` if the limit is reached.
@@ -142,7 +155,9 @@ impl<'a> Judge<'a> {
         }
         let mut found = Judged::new(of_itself(schema, value, look));
         if let Some(members) = value.as_object() {
-            found.verdict = found.verdict.min(self.requires(schema, members, depth));
+            if look != Look::Kinds {
+                found.verdict = found.verdict.min(self.requires(schema, members, depth));
+            }
             self.declare(&mut found, schema, members, look, depth);
         }
         // A refusal is final.
@@ -155,8 +170,8 @@ impl<'a> Judge<'a> {
             && members.keys().any(|name| !found.names.contains(name.as_str()))
         {
             match rest {
-                Value::Bool(false) => found.verdict = found.verdict.min(found.others),
-                Value::Object(_) if look == Look::AtAll => found.verdict = found.verdict.min(Unknown),
+                Value::Bool(false) if look != Look::Kinds => found.verdict = found.verdict.min(found.others),
+                Value::Object(_) if look == Look::All => found.verdict = found.verdict.min(Unknown),
                 _ => {}
             }
             found.others = Taken;
@@ -207,23 +222,25 @@ impl<'a> Judge<'a> {
         for (name, property) in named(schema, "properties") {
             let Some((name, member)) = members.get_key_value(name) else { continue };
             found.names.insert(name);
-            if look == Look::AtAll || property.is_boolean() {
+            if look != Look::Names || property.is_boolean() {
                 found.verdict = found.verdict.min(self.judge(property, member, look, depth).verdict);
             }
         }
         // Names may match the patterns, which are not evaluated.
         let by_pattern = if named(schema, "patternProperties").next().is_some() { Unknown } else { Refused };
-        if look == Look::AtAll && by_pattern == Unknown && !members.is_empty() {
+        if look == Look::All && by_pattern == Unknown && !members.is_empty() {
             found.verdict = found.verdict.min(Unknown);
         }
         found.others = found.others.max(by_pattern);
         let has_others = members.keys().any(|name| !found.names.contains(name.as_str()));
         match schema.get("additionalProperties") {
             None => {}
-            Some(Value::Bool(false)) if has_others => found.verdict = found.verdict.min(by_pattern),
+            Some(Value::Bool(false)) if has_others && look != Look::Kinds => {
+                found.verdict = found.verdict.min(by_pattern);
+            }
             Some(Value::Bool(false)) => {}
             Some(rest) => {
-                if look == Look::AtAll && has_others && *rest != Value::Bool(true) {
+                if look == Look::All && has_others && *rest != Value::Bool(true) {
                     found.verdict = found.verdict.min(Unknown);
                 }
                 found.others = Taken;
@@ -274,9 +291,9 @@ impl<'a> Judge<'a> {
                 found.and(self.judge(then, value, look, depth));
             }
         }
-        let known = |verdict| if verdict == Unknown && look == Look::AtNames { Taken } else { verdict };
+        let known = |verdict| if verdict == Unknown && look == Look::Names { Taken } else { verdict };
         if let Some(not) = schema.get("not") {
-            let verdict = match self.judge(not, value, Look::AtAll, depth).verdict {
+            let verdict = match self.judge(not, value, Look::All, depth).verdict {
                 Refused => Taken,
                 Taken => Refused,
                 Unknown => known(Unknown),
@@ -284,7 +301,7 @@ impl<'a> Judge<'a> {
             found.verdict = found.verdict.min(verdict);
         }
         let Some(condition) = schema.get("if") else { return };
-        let condition = self.judge(condition, value, Look::AtAll, depth);
+        let condition = self.judge(condition, value, Look::All, depth);
         let met = condition.verdict;
         if met != Refused {
             found.evaluate(condition);
@@ -344,17 +361,18 @@ fn of_itself(schema: &Map<String, Value>, value: &Value, look: Look) -> Verdict 
         Some(Value::Array(kinds)) => kinds.iter().any(is_own),
         Some(named) => is_own(named),
         // Documents leave the type out where the properties tell it.
-        None if look == Look::AtNames => value.is_object() || !schema.contains_key("properties"),
+        None if look == Look::Names => value.is_object() || !schema.contains_key("properties"),
         None => true,
     };
     let is_const = schema.get("const").is_none_or(|only| is_same(only, value));
     let is_listed =
         schema.get("enum").and_then(Value::as_array).is_none_or(|all| all.iter().any(|it| is_same(it, value)));
-    if !(takes && is_const && is_listed) {
+    let is_known = look == Look::Kinds || is_const && is_listed;
+    if !(takes && is_known) {
         return Refused;
     }
     let is_read = |keyword: &String| READ.contains(&keyword.as_str()) || keyword.starts_with("x-");
-    if look == Look::AtNames || schema.keys().all(is_read) { Taken } else { Unknown }
+    if look != Look::All || schema.keys().all(is_read) { Taken } else { Unknown }
 }
 
 fn is_kind(named: &str, value: &Value) -> bool {

@@ -9,7 +9,7 @@ const PARTS: &str = "multipart/form-data";
 /// The content type in which a value goes, of JSON and another.
 fn chosen(json: &Value, (kind, other): (&'static str, &Value), definitions: &Value, value: &Value) -> String {
     let mut binding = HttpBinding::new("POST", "/");
-    binding.bodies = vec![HttpBody::new(JSON), HttpBody::new(kind)].into();
+    binding.bodies = vec![HttpBody::new(JSON).with_variant(0), HttpBody::new(kind).with_variant(1)].into();
     let titled = |title: &str, schema: &Value| match schema {
         Value::Object(schema) if schema.contains_key("$ref") => json!({ "title": title, "$ref": schema["$ref"] }),
         schema => {
@@ -120,6 +120,46 @@ fn a_value_that_json_refuses_goes_as_a_form() {
     for (json, value) in table {
         assert_eq!(chosen(&json, (FORM, &form), &sealed, &value), FORM, "{json} of {value}");
     }
+}
+
+#[test]
+fn a_part_that_json_refuses_goes_as_a_form() {
+    let of = |kind: &str| json!({ "type": "object", "required": ["n"], "properties": { "n": { "type": kind } } });
+    let table = [
+        (json!({ "n": 1 }), JSON),
+        (json!({ "n": "x" }), FORM),
+        // Each schema refuses it: it may be a value that the document does not know.
+        (json!({ "n": true }), JSON),
+    ];
+    for (value, expected) in table {
+        assert_eq!(chosen(&of("integer"), (FORM, &of("string")), &json!({}), &value), expected, "{value}");
+    }
+}
+
+#[test]
+fn only_kinds_of_parts_are_compared() {
+    let of = |name: &str, part: Value| json!({ "type": "object", "properties": { name: part } });
+    let definitions = json!({
+        "Base": { "properties": { "id": { "readOnly": true }, "name": {} } },
+        "Closed": { "properties": { "a": {} }, "additionalProperties": false },
+    });
+    let listed = json!({ "type": "string", "enum": ["on", "off"] });
+    let more = json!({ "allOf": [{ "$ref": "#/$defs/Closed" }, { "properties": { "b": {} } }] });
+    let base = json!({ "allOf": [{ "$ref": "#/$defs/Base" }], "required": ["id", "name"] });
+    let object = || json!({ "type": "object" });
+    let table = [
+        // The remote may know more values than the document.
+        (of("state", listed.clone()), of("state", json!({ "type": "string" })), json!({ "state": "new" })),
+        (of("state", json!({ "const": "on" })), of("state", json!({ "type": "string" })), json!({ "state": "new" })),
+        // Another part of the schema describes the member, or only responses have it.
+        (of("pet", more), of("pet", object()), json!({ "pet": { "a": 1, "b": 1 } })),
+        (of("pet", base), of("pet", object()), json!({ "pet": { "name": 1 } })),
+    ];
+    for (json, form, value) in table {
+        assert_eq!(chosen(&json, (FORM, &form), &definitions, &value), JSON, "{json} of {value}");
+    }
+    let list = of("state", json!({ "type": "array" }));
+    assert_eq!(chosen(&list, (FORM, &of("state", listed)), &definitions, &json!({ "state": "new" })), FORM);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ADD, LIST, changes, shop};
+use crate::{Api, Binding};
 
 const JSON: &str = "application/json";
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -74,11 +75,13 @@ fn content_types_with_parameters_are_not_crossed() {
 #[test]
 fn a_schema_that_some_share_is_no_version_of_all() {
     let (plain, strict, other) = (object(&[], "string"), object(&["z"], "string"), object(&[], "integer"));
-    // Here two of three share one, so it is unclear which alternative the form has.
+    // Two of three content types share a schema.
     let shared = [(JSON, strict.clone()), (FORM, strict.clone()), (PARTS, other.clone())];
     assert_eq!(told(&shared, &shared), [""; 0]);
     let split = told(&shared, &[(JSON, strict), (FORM, plain.clone()), (PARTS, other)]);
     assert!(!split.iter().any(|line| line.starts_with("breaking")), "{split:?}");
+    let freed = "change: body as `application/x-www-form-urlencoded` /properties/z: it is not required any more";
+    assert!(split.iter().any(|line| line == freed), "{split:?}");
     // The variants of the only schema, whatever their titles.
     let union = |kind: &str| {
         let titled = |title: &str, schema: Value| json!({ "title": title, "allOf": [schema] });
@@ -86,6 +89,25 @@ fn a_schema_that_some_share_is_no_version_of_all() {
     };
     let changed = told(&[(JSON, union("integer"))], &[(JSON, union("string"))]);
     assert!(changed.iter().any(|line| line.starts_with("breaking: body ")), "{changed:?}");
+}
+
+#[test]
+fn specs_of_older_versions_do_not_say_which_alternative_a_body_is() {
+    let with = |required: &[&str]| {
+        let of = |schema: Value| json!({ "schema": schema });
+        let content = json!({ JSON: of(object(&[], "integer")), FORM: of(object(required, "string")) });
+        shop(&[(&format!("{ADD}/requestBody/content"), content)])
+    };
+    let told = |old: &Api, new: &Api| changes(old, new).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut old = with(&[]);
+    for operation in &mut old.operations {
+        if let Binding::Http(http) = &mut operation.binding {
+            http.bodies.to_mut().iter_mut().for_each(|body| body.variant = None);
+        }
+    }
+    assert_eq!(told(&old, &with(&[])), [""; 0]);
+    let changed = told(&old, &with(&["z"]));
+    assert!(changed.iter().any(|line| line.starts_with("breaking: request of `shop.add`: body ")), "{changed:?}");
 }
 
 #[test]
