@@ -11,6 +11,7 @@ mod depth;
 mod direction;
 mod finish;
 mod fold;
+mod null;
 mod object;
 mod order;
 mod recursion;

@@ -23,6 +23,8 @@ use ops_runtime::spec::pointer;
 use tables::Tables;
 
 /// The source of a module: a plain module body without inner attributes.
+///
+/// Its large parts have one caller each, and are not inlined: one large function would take long to compile.
 pub(crate) fn render(module: &Module, runtime: &str) -> String {
     let mut renderer = Renderer::new(module);
     renderer.header(runtime);

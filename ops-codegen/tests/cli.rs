@@ -284,6 +284,8 @@ const KEYED: &str = r##"{
   "paths": {
     "/key": { "get": { "operationId": "byKey", "security": [{ "key": [] }], "responses": { "200": { "description": "x" } } } },
     "/user": { "get": { "operationId": "byUser", "security": [{ "login": [] }], "responses": { "200": { "description": "x" } } } },
+    "/either": { "get": { "operationId": "byEither", "security": [{ "token": [] }, { "key": [] }], "responses": { "200": { "description": "x" } } } },
+    "/open": { "get": { "operationId": "byKeyOrNone", "security": [{ "key": [] }, {}], "responses": { "200": { "description": "x" } } } },
     "/token": { "get": { "operationId": "byToken", "security": [{ "token": [] }], "responses": { "200": { "description": "x" } } } }
   }
 }"##;
@@ -299,6 +301,8 @@ async fn what_an_operation_asks_for_is_in_the_environment() {
             "/key" => uri.query() == Some("api%20key=s3cr3t"),
             // `ann:s3cr3t`
             "/user" => header == "Basic YW5uOnMzY3IzdA==",
+            "/either" => uri.query() == Some("api%20key=s3cr3t") && header == "Basic eA==",
+            "/open" => uri.query().is_none() && header == "none",
             _ => header == "Bearer s3cr3t",
         };
         if asked { StatusCode::NO_CONTENT } else { StatusCode::UNAUTHORIZED }
@@ -344,6 +348,10 @@ async fn what_an_operation_asks_for_is_in_the_environment() {
         let told = "warning: a credential in the header `Authorization` replaces the one of `--header`";
         assert_eq!(called.stderr.contains(told), is_replaced, "{options:?}: {}", called.stderr);
     }
+    // The environment has only the key, so no credential replaces the header.
+    let header = ["--credentials-env", "KEYED", "--header", "Authorization: Basic eA=="];
+    let called = call("byEither", &header, &[("KEYED_API_KEY", "s3cr3t")]);
+    assert_eq!((called.status, called.stderr.as_str()), (0, ""));
     // So is a token that is not sent. One that the operation takes comes before those of the environment.
     let options = ["--bearer-env", "SAID", "--credentials-env", "KEYED"];
     for (operation, said, is_unsent) in [("byKey", "other", true), ("byToken", "s3cr3t", false)] {
@@ -354,6 +362,9 @@ async fn what_an_operation_asks_for_is_in_the_environment() {
             "warning: the token is not sent: what is called takes none, and `--credentials-env` has what it asks for\n";
         assert_eq!(called.stderr.contains(told), is_unsent, "{operation}: {}", called.stderr);
     }
+    let called = call("byKeyOrNone", &["--bearer-env", "SAID"], &[("SAID", "s3cr3t")]);
+    let told = "warning: the token is not sent: what is called takes none, and needs no credentials\n";
+    assert_eq!((called.status, called.stderr.as_str()), (0, told));
     // Credentials that the server does not take are another matter.
     let wrong = call("byKey", &prefix, &[("KEYED_API_KEY", "wrong")]);
     assert!(wrong.status == 1 && !wrong.stderr.contains("--credentials-env"), "{}", wrong.stderr);

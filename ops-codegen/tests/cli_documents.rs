@@ -463,6 +463,9 @@ fn what_cannot_be_added_says_why() {
         (&["add", "own.yaml", "--name", "x"], 3, "own.yaml"),
         (&["add", "http://127.0.0.1:9/x.yaml"], 3, "127.0.0.1:9"),
         (&["add", &private, "--name", "p"], 3, "401"),
+        (&["add", &private, "--name", "p"], 3, "no credentials are set: pass `--bearer-env VAR`, with the token"),
+        (&["call", &private, "showPet"], 3, "`ops add` fetches a document with credentials: pass it"),
+        (&["inspect", &private], 3, "`ops add` fetches a document with credentials: pass it"),
         (&["add", "shop.yaml", "--name", "own"], 1, "another file `own.yaml`"),
         (&["add", "shop.yaml", "--name", "../x"], 2, "`../x` is no name"),
         (&["add", "./--output.yaml"], 2, "`--output` is no name"),
@@ -478,6 +481,13 @@ fn what_cannot_be_added_says_why() {
             told.stderr
         );
         assert!(!folder.join("ops.toml").exists(), "{arguments:?}");
+    }
+    // Credentials are sent for the document if it has the origin of the base URL.
+    write(&folder, "token", "wrong");
+    for (base, is_sent) in [(url.as_str(), true), ("http://127.0.0.1:9", false)] {
+        let told = ops(&folder, &["call", &private, "showPet", "--base-url", base, "--bearer-file", "token"]);
+        assert!(told.status == 3 && told.stderr.contains("401"), "{base}: {}: {}", told.status, told.stderr);
+        assert_eq!(told.stderr.contains("`ops add`"), !is_sent, "{base}: {}", told.stderr);
     }
     assert_eq!(std::fs::read_to_string(folder.join("own.yaml")).unwrap(), "mine");
     for (text, message) in [

@@ -4,12 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ops_runtime::openapi::{self, ReadOptions};
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
 /// Documents of more bytes take long to generate from in a debug build.
 const LARGEST: u64 = 200_000;
+
+/// True if a file has operations, so that generated code can differ in its format.
+fn has_operations(file: &Path) -> bool {
+    let value = openapi::parse(&std::fs::read_to_string(file).unwrap_or_default()).unwrap_or_default();
+    openapi::read(&value, &ReadOptions::new()).is_ok_and(|(api, _)| !api.operations.is_empty())
+}
 
 /// A folder of copies of our own documents, and of those of the directory that `OPS_SPECS` names.
 fn documents(folder: &Path) -> PathBuf {
@@ -21,7 +29,7 @@ fn documents(folder: &Path) -> PathBuf {
         for path in from.iter().flat_map(|from| std::fs::read_dir(from).unwrap()).map(|entry| entry.unwrap().path()) {
             let is_document =
                 path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|it| ending == *it));
-            if is_document && path.metadata().unwrap().len() < LARGEST {
+            if is_document && path.metadata().unwrap().len() < LARGEST && has_operations(&path) {
                 std::fs::copy(&path, documents.join(name).join(path.file_name().unwrap())).unwrap();
             }
         }

@@ -2,6 +2,8 @@
 
 mod folder;
 
+use axum::Router;
+use axum::http::StatusCode;
 use folder::{Folder, SHOP};
 
 #[test]
@@ -74,6 +76,39 @@ fn advice_is_about_options_that_there_are() {
     ] {
         folder.fails(2, &[command, &["--timeout", "0"]].concat(), &["0 is not in 1.."]);
     }
+}
+
+/// A server that refuses each request for want of credentials.
+fn refusing() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let app = Router::new().fallback(|| async { StatusCode::UNAUTHORIZED });
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), app).await })
+    });
+    url
+}
+
+#[test]
+fn a_server_without_credentials_says_what_to_set() {
+    let folder = Folder::new("lack");
+    let url = refusing();
+    let option = "no credentials are set: pass `--bearer-env VAR`, with the token in that variable\n";
+    for command in [&["call", "x"][..], &["inspect"], &["snapshot"]] {
+        folder.fails(1, &[command, &["--url", &url]].concat(), &["HTTP 401: Unauthorized\n", option]);
+        // With credentials that the server refuses, there is no such advice.
+        let refused = folder.fails(1, &[command, &["--url", &url, "--header", "X-Key: k"]].concat(), &["HTTP 401"]);
+        assert!(!refused.contains("no credentials"), "{refused}");
+    }
+    let servers = format!(r#"{{ "none": {{ "url": "{url}" }}, "wrong": {{ "url": "{url}", "auth": "t0ken" }} }}"#);
+    folder.write("mcp.json", &format!(r#"{{ "mcpServers": {servers} }}"#));
+    let call = |server: &str, says: &[&str]| folder.fails(1, &["call", "mcp.json", "x", "--server", server], says);
+    let advice = "no credentials are set: write a token into the file, as `\"auth\": \"${TOKEN}\"`\n";
+    call("none", &["`none`: ", "HTTP 401: Unauthorized\n", advice]);
+    let refused = call("wrong", &["`wrong`: ", "HTTP 401"]);
+    assert!(!refused.contains("no credentials"), "{refused}");
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! `ops run`: programs in a shell, against a server that counts what it is asked.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{Method, Uri};
 use axum::routing::any;
+
+#[path = "cli_run/streams.rs"]
+mod streams;
 
 const DOCUMENT: &str = r#"
 openapi: 3.1.0
@@ -36,6 +39,9 @@ return { pet, gone };
 const REFUSED: &str = "error: the input of `shop.removePet` is invalid: /petId: expected required property; `petid` is not in the input of \
                        `shop.removePet`: did you mean `petId`? [VALIDATION_ERROR], at line 1";
 
+/// The path whose first request gets no response.
+const SLOW: &str = "/pets/99";
+
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A server, a document of it, and what it was asked.
@@ -53,7 +59,12 @@ impl Shop {
         let address = listener.local_addr().unwrap().to_string();
         let seen = Seen::default();
         let answer = |State(seen): State<Seen>, method: Method, uri: Uri| async move {
-            seen.lock().unwrap().push(format!("{method} {}", uri.path()));
+            let asked = format!("{method} {}", uri.path());
+            let is_first = !seen.lock().unwrap().contains(&asked);
+            seen.lock().unwrap().push(asked);
+            if uri.path() == SLOW && is_first {
+                std::future::pending::<()>().await;
+            }
             axum::Json(serde_json::json!({ "path": uri.path() }))
         };
         let router = Router::new().fallback(any(answer)).with_state(seen.clone());
@@ -222,6 +233,64 @@ fn a_link_keeps_its_journal() {
     assert_eq!(shop.seen(), ["DELETE /pets/7"]);
 }
 
+/// A run that was begun by the path of its script goes on by a link to it. By any other path, a note says that it begins anew.
+#[cfg(unix)]
+#[test]
+fn a_script_is_known_by_a_link_to_it() {
+    let shop = Shop::start("known");
+    let failing = "await ops.shop.removePet({ petId: 7 }); throw new Error('later')";
+    for name in ["script.js", "own.js"] {
+        std::fs::write(shop.folder.join(name), failing).unwrap();
+    }
+    std::os::unix::fs::symlink("script.js", shop.folder.join("link.js")).unwrap();
+    let anew = |name: &str| {
+        let path = std::fs::canonicalize(&shop.folder).unwrap().join(name);
+        format!(
+            "note: `journal` has no journal of `{}`, so the program makes every call. Journals of scripts at other paths: 1. If one is \
+             of this script, which was moved or is named by a link, its calls are made again\n",
+            path.display()
+        )
+    };
+    for (script, note) in [("script.js", None), ("link.js", None), ("own.js", Some(anew("own.js"))), ("own.js", None)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.args(["run", script, "--spec", "shop.yaml", "--journal", "journal", "--allow", "*"]);
+        let output = command.current_dir(&shop.folder).stdin(Stdio::null()).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && stderr.contains("later"), "{script}: {stderr}");
+        let found = stderr.lines().find(|line| line.contains("has no journal")).map(|line| format!("{line}\n"));
+        assert_eq!(found, note, "{script}");
+    }
+    assert_eq!(shop.seen(), ["DELETE /pets/7", "DELETE /pets/7"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_says_what_it_has_changed_and_goes_on() {
+    let shop = Shop::start("interrupted");
+    let slow = "const gone = await ops.shop.removePet({ petId: 7 }); await ops.shop.pets_show({ petId: 99 }); return gone.path";
+    std::fs::write(shop.folder.join("script.js"), slow).unwrap();
+    let arguments = ["--journal", "journal", "--allow", "*"];
+    let mut command = shop.command(&arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    for left in (0..600).rev() {
+        if shop.seen.lock().unwrap().len() == 2 {
+            break;
+        }
+        assert!(left > 0, "it asks for nothing");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let kept = "note: `journal` keeps the calls that were made, and what was answered: the same command goes on from there, and \
+                without this folder it makes them again\n";
+    let changed = "note: in this run, the program called what changes something, and what was done stays done: `shop.removePet` (1)\n";
+    let expected = format!("{kept}{changed}error: the run was interrupted\n");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+    let output = shop.run(&arguments);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "\"/pets/7\"\n".to_owned()));
+    assert_eq!(shop.seen(), ["DELETE /pets/7", "GET /pets/99", "GET /pets/99"]);
+}
+
 #[test]
 fn a_journal_that_keeps_nothing_is_not_praised() {
     let shop = Shop::start("nothing");
@@ -338,16 +407,17 @@ fn mistakes_say_what_is_wrong() {
     assert!(shop.seen().is_empty());
 }
 
-/// Runs a command on a terminal, which `script` gives it, with an input, and gives its status and what it shows.
+/// Starts a command on a terminal, which the command `script` provides.
+fn terminal(shop: &Shop, arguments: &str) -> Child {
+    let command = format!("exec {} run script.js --spec shop.yaml {arguments}", env!("CARGO_BIN_EXE_ops"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).current_dir(&shop.folder).env("NO_COLOR", "1");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("`script` runs")
+}
+
+/// Runs a command on a terminal with an input, and returns its exit status and output.
 fn on_a_terminal(shop: &Shop, arguments: &str, input: &[u8]) -> (Option<i32>, String) {
-    let command = format!("{} run script.js --spec shop.yaml {arguments}", env!("CARGO_BIN_EXE_ops"));
-    let mut child = Command::new("script")
-        .args(["-qec", &command, "/dev/null"])
-        .current_dir(&shop.folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("`script` runs");
+    let mut child = terminal(shop, arguments);
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), input).unwrap();
     let output = child.wait_with_output().unwrap();
     (output.status.code(), text(&output.stdout))
@@ -387,4 +457,25 @@ fn a_terminal_is_asked() {
     assert_eq!(shown.matches("Run it? [y/N]").count(), 2, "{shown}");
     assert!(shown.contains("ACCESS_DENIED") && shown.contains("/pets/2"), "{shown}");
     assert_eq!(shop.seen(), ["DELETE /pets/2"]);
+}
+
+#[test]
+fn a_question_can_be_interrupted() {
+    let shop = Shop::start("question");
+    std::fs::write(shop.folder.join("script.js"), "return ops.shop.removePet({ petId: 2 })").unwrap();
+    let mut child = terminal(&shop, "--journal journal");
+    let (mut shown, mut byte) = (Vec::new(), [0]);
+    let stdout = child.stdout.as_mut().unwrap();
+    while !shown.ends_with(b"Run it? [y/N] ") {
+        std::io::Read::read_exact(stdout, &mut byte).unwrap();
+        shown.extend(byte);
+    }
+    // The input stays open, because its end would also end the question.
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"\x03").unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let shown = text(&output.stdout);
+    assert!(output.status.code() == Some(1) && shown.contains("error: the run was interrupted"), "{shown}");
+    assert!(shop.seen().is_empty());
 }

@@ -33,6 +33,9 @@ paths:
       security: [{ token: [] }, { key: [], session: [] }]
       parameters: [{ name: petId, in: path, required: true, schema: { type: integer } }]
       responses: { 204: { description: gone } }
+  /unread:
+    put: { operationId: unread, security: [{ misspelt: [] }], responses: { 204: { description: x } } }
+    delete: { operationId: halfRead, security: [{ key: [], misspelt: [] }], responses: { 204: { description: x } } }
   /arrivals:
     get:
       operationId: arrivals
@@ -72,8 +75,12 @@ impl Served {
     }
 
     fn start_at(document: &Path, address: &str) -> Self {
+        Self::start_with(document, &["--addr", address])
+    }
+
+    fn start_with(document: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
-        command.arg("serve").arg(document).args(["--mock", "--addr", address]);
+        command.arg("serve").arg(document).arg("--mock").args(arguments);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut said = String::new();
@@ -109,9 +116,9 @@ impl Drop for Served {
 #[test]
 fn a_document_is_answered_with_examples() {
     let served = Served::start(&file("shop.yaml", DOCUMENT));
-    assert!(served.said.contains("answers 3 operations with examples"), "{}", served.said);
+    assert!(served.said.contains("answers 5 operations with examples"), "{}", served.said);
     assert!(served.said.contains("  DELETE  /pets/{petId}  removePet\n"), "{}", served.said);
-    let table: [(&str, &str, u16, &str); 17] = [
+    let table: [(&str, &str, u16, &str); 21] = [
         ("GET /pets/7", "", 200, r#"{"id":5,"name":"Rex"}"#),
         ("GET /pets/7", "Prefer: code=404\r\n", 404, r#"{"title":"gone"}"#),
         ("GET /pets/7", "Prefer: code=418\r\n", 400, r#""code":"NOT_DESCRIBED""#),
@@ -132,11 +139,34 @@ fn a_document_is_answered_with_examples() {
         ("DELETE /pets/7?key=1", "Cookie: a=b; sid=2\r\n", 204, ""),
         ("DELETE /pets/7?key=", "Cookie: sid=\r\n", 401, ""),
         ("DELETE /pets/x?key=1", "Cookie: sid=2\r\n", 422, "/petId"),
+        // Credentials that the document does not describe are not checked.
+        ("PUT /unread", "", 204, ""),
+        ("PUT /unread", "Authorization: Bearer x\r\n", 204, ""),
+        ("DELETE /unread", "", 401, "www-authenticate: ApiKey in=\"query\", name=\"key\""),
+        ("DELETE /unread?key=1", "", 204, ""),
     ];
     for (request, headers, status, part) in table {
         let response = served.ask(request, headers);
         assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{request} {headers}: {response}");
         assert!(response.contains(part), "{request} {headers}: {response}");
+    }
+}
+
+#[test]
+fn a_read_only_server_has_no_stream_that_may_change_something() {
+    let stream =
+        "responses: { 200: { description: x, content: { text/event-stream: { schema: { type: integer } } } } }";
+    let document = format!(
+        "openapi: 3.1.0\ninfo: {{ title: x, version: '1' }}\npaths:\n  \
+         /runs:\n    post: {{ operationId: run, {stream} }}\n  \
+         /questions:\n    post: {{ operationId: ask, x-ops-kind: query, {stream} }}\n  \
+         /arrivals:\n    get: {{ operationId: arrivals, {stream} }}\n"
+    );
+    let served = Served::start_with(&file("streams.yaml", &document), &["--addr", "127.0.0.1:0", "--read-only"]);
+    assert!(served.said.contains("answers 2 operations with examples"), "{}", served.said);
+    for (request, status) in [("POST /runs", 404), ("POST /questions", 200), ("GET /arrivals", 200)] {
+        let response = served.ask(request, "");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {response}");
     }
 }
 

@@ -24,10 +24,13 @@ pub(crate) const OF_ONE_NAMESPACE: &str = ": give one of them a namespace of its
 const ANEW: &str =
     ": what was made stays made, so look at it before you run the program from its start, with an empty folder";
 
+/// The advice if a server in a configuration file lacks credentials. Options of the command do not apply to such a server.
+pub(crate) const TOKEN_IN_FILE: &str = "write a token into the file, as `\"auth\": \"${TOKEN}\"`";
+
 /// Other advice, and its text for users of any command.
 const WORDS: &[(&str, &str)] = &[
-    // Only files of servers ask for it, and they take no credentials from the command line.
-    (": give it `with_oauth(..)` (feature `mcp-auth`)", ": write a token into the file, as `\"auth\": \"${TOKEN}\"`"),
+    // Only servers in configuration files are asked for OAuth.
+    ("give it `with_oauth(..)` (feature `mcp-auth`)", TOKEN_IN_FILE),
     (OF_ONE_NAMESPACE, ": generate them one by one with `--namespace`, or name both in `ops.toml`"),
     (": run the program from its start, without it", ANEW),
     (". Run it from its start, without the journal", ANEW),

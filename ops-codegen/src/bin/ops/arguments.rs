@@ -163,7 +163,7 @@ pub(crate) struct DiffArguments {
     /// The first part of the operations' ids; by default the name of the old version's file
     #[arg(long)]
     pub(crate) namespace: Option<String>,
-    /// Show the lines of this crate's sources that name what breaks, or what is gone though no call fails by it
+    /// Show the lines of this crate's sources that name something that breaks or was removed
     #[arg(long = "crate", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) used_in: Option<PathBuf>,
     /// Print JSON instead of a line for each change

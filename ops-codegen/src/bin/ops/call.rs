@@ -49,7 +49,8 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     let progress = Progress::start("reading");
     let base_url = arguments.base_url.as_deref();
     let config = config(base_url, &arguments.credentials, arguments.timeout)?;
-    let bound = bound(&arguments.spec, config.clone())?;
+    let lack = arguments.credentials.lack_of_document(base_url, &arguments.spec);
+    let bound = bound(&arguments.spec, config.clone(), &lack)?;
     drop(progress);
     let unreadable = bound.unreadable;
     let called = call(arguments, operation, config, bound).or_else(Failure::unless_gone);

@@ -1,16 +1,16 @@
 //! The credentials of calls of HTTP APIs: what is sent, to which hosts, and what to set if there are none.
 
-use std::collections::BTreeSet;
 use std::env::VarError;
 use std::io::Write;
 use std::time::Duration;
 
-use ops_runtime::binding::{HttpBinding, ParameterLocation, SecurityKind, SecurityScheme};
+use ops_runtime::binding::{HttpBinding, SecurityKind, SecurityScheme};
 use ops_runtime::spec::OperationSpec;
 use ops_runtime::{CallError, HttpClient, HttpConfig};
 use serde_json::Value;
 use url::Url;
 
+use crate::advice::TOKEN_IN_FILE;
 use crate::arguments::CallCredentials;
 use crate::failure::Failure;
 use crate::modules::is_url;
@@ -64,11 +64,10 @@ pub(crate) fn guard(
     let server = spec.http().and_then(|http| http.server.as_deref()).unwrap_or_default();
     let server = crate::report::line(server);
     let server = server.as_str();
-    let origin = |url: &str| Url::parse(url).map(|url| url.origin());
     // The value of a variable may be anything, including a host; and user information may look like a host.
     let host = server.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
     let is_plain = host.is_some_and(|host| !host.contains(['{', '}', '@']));
-    if is_plain && origin(server).is_ok_and(|server| origin(document).is_ok_and(|document| document == server)) {
+    if is_plain && is_same_origin(server, document) {
         return Ok(());
     }
     Err(Failure::Usage(format!(
@@ -78,7 +77,22 @@ pub(crate) fn guard(
     )))
 }
 
+/// True if two URLs have the same origin.
+fn is_same_origin(one: &str, other: &str) -> bool {
+    let origin = |url: &str| Url::parse(url).map(|url| url.origin());
+    origin(one).is_ok_and(|one| origin(other).is_ok_and(|other| one == other))
+}
+
 impl CallCredentials {
+    /// What the user must set if a server refuses to send its document. The credentials for calls are also sent for the
+    /// document, but only if it has the origin of the base URL.
+    pub(crate) fn lack_of_document(&self, base_url: Option<&str>, document: &str) -> Lack {
+        match self.is_given() && base_url.is_some_and(|base_url| is_same_origin(base_url, document)) {
+            true => Lack::default(),
+            false => Lack::of_document(),
+        }
+    }
+
     /// True if there are credentials to protect.
     pub(crate) fn is_given(&self) -> bool {
         self.given.is_given() || self.credentials_env.is_some()
@@ -87,23 +101,17 @@ impl CallCredentials {
     /// Warns of each `--header` that a credential for these operations replaces, or their input.
     fn warn_of_replaced<'a>(
         &self,
+        client: &HttpClient,
         operations: impl IntoIterator<Item = &'a OperationSpec> + Clone,
     ) -> Result<(), Failure> {
         let mut bindings = operations.clone().into_iter().filter_map(OperationSpec::http);
         let has_body = bindings.any(|http| !http.bodies.is_empty());
-        let mut replaced = BTreeSet::new();
-        if self.given.has_bearer() {
-            replaced.insert(AUTHORIZATION.to_owned());
-        }
-        if self.credentials_env.is_some() {
-            let ways = operations.into_iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
-            replaced.extend(ways.flat_map(|way| way.schemes.iter()).filter_map(header));
-        }
         for (name, _) in self.given.headers()? {
             if has_body && name.eq_ignore_ascii_case("content-type") {
                 warn("the input decides the header `Content-Type`, not `--header`");
             }
-            if replaced.contains(&name.to_ascii_lowercase()) {
+            let mut replaced = operations.clone().into_iter().flat_map(|spec| client.replaced_headers(spec));
+            if replaced.any(|own| own.as_str().eq_ignore_ascii_case(name)) {
                 let name = clean(name);
                 warn(&format!("a credential in the header `{name}` replaces the one of `--header`: pass one of them"));
             }
@@ -111,24 +119,19 @@ impl CallCredentials {
         Ok(())
     }
 
-    /// Warns of a token that none of these operations takes, so that only credentials of the environment are sent. They
-    /// suffice.
-    fn warn_of_unsent<'a>(&self, operations: impl IntoIterator<Item = &'a OperationSpec>) {
-        // With headers, it is not known whether the environment suffices, without which the token is sent.
-        if !self.given.has_bearer() || self.credentials_env.is_none() || !self.given.header.is_empty() {
+    /// Warns of a token that is sent to none of these operations.
+    fn warn_of_unsent<'a>(&self, client: &HttpClient, operations: impl IntoIterator<Item = &'a OperationSpec> + Clone) {
+        let mut bindings = operations.clone().into_iter().filter_map(OperationSpec::http);
+        if !self.given.has_bearer() || operations.into_iter().any(|spec| client.sends_auth(spec)) {
             return;
         }
-        let is_token = |scheme: &SecurityScheme| {
-            header(scheme).is_some_and(|header| header == AUTHORIZATION) && !matches!(scheme.kind, SecurityKind::Basic)
+        let is_open = |http: &HttpBinding| http.security.iter().any(|way| way.schemes.is_empty());
+        let instead = match bindings.all(is_open) {
+            true => "needs no credentials",
+            // The operations need credentials, so the token would be sent if the environment had none for them.
+            false => "`--credentials-env` has what it asks for",
         };
-        let mut bindings = operations.into_iter().filter_map(OperationSpec::http);
-        let takes_none = |http: &HttpBinding| {
-            let mut ways = http.security.iter();
-            !http.security.is_empty() && ways.all(|way| !way.schemes.is_empty() && !way.schemes.iter().any(is_token))
-        };
-        if bindings.all(takes_none) {
-            warn("the token is not sent: what is called takes none, and `--credentials-env` has what it asks for");
-        }
+        warn(&format!("the token is not sent: what is called takes none, and {instead}"));
     }
 }
 
@@ -137,27 +140,27 @@ fn warn(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}: {message}", label("warning"));
 }
 
-/// The header of most credentials, in lower case.
-const AUTHORIZATION: &str = "authorization";
-
-/// The header of a credential for a scheme, in lower case. `None` if it is in another place.
-fn header(scheme: &SecurityScheme) -> Option<String> {
-    match &scheme.kind {
-        SecurityKind::Basic
-        | SecurityKind::Bearer
-        | SecurityKind::OAuth2 { .. }
-        | SecurityKind::OpenIdConnect { .. } => Some(AUTHORIZATION.to_owned()),
-        SecurityKind::ApiKey { location: ParameterLocation::Header, name } => Some(name.to_ascii_lowercase()),
-        _ => None,
-    }
-}
-
-/// What to set for operations whose credentials are not set.
+/// The advice for a call or a document that the server refuses for want of credentials. `None` if credentials are set.
 #[derive(Default)]
 pub(crate) struct Lack(Option<String>);
 
 impl Lack {
-    /// Warns of headers that credentials replace.
+    /// For a server or a document that the command line names, if no option sets credentials.
+    pub(crate) fn of_request() -> Self {
+        Self(Some(format!("no credentials are set: pass {BEARER}")))
+    }
+
+    /// For a server in a configuration file that sets no credentials.
+    pub(crate) fn of_server_in_file() -> Self {
+        Self(Some(format!("no credentials are set: {TOKEN_IN_FILE}")))
+    }
+
+    /// For a document that is fetched without credentials.
+    pub(crate) fn of_document() -> Self {
+        Self(Some(format!("`ops add` fetches a document with credentials: pass it {BEARER}")))
+    }
+
+    /// Warns of headers that credentials replace, and of a token that is not sent.
     ///
     /// # Errors
     /// If credentials are to be read from the environment, and it has none that suffice for any of the operations.
@@ -166,10 +169,10 @@ impl Lack {
         credentials: &CallCredentials,
         operations: impl IntoIterator<Item = &'a OperationSpec> + Clone,
     ) -> Result<Self, Failure> {
-        credentials.warn_of_replaced(operations.clone())?;
         let client = HttpClient::new(config).map_err(|error| Failure::Usage(error.message().to_owned()))?;
+        credentials.warn_of_replaced(&client, operations.clone())?;
         let Some(told) = client.without_credentials(operations.clone()) else {
-            credentials.warn_of_unsent(operations);
+            credentials.warn_of_unsent(&client, operations);
             return Ok(Self(None));
         };
         if credentials.credentials_env.is_some() {
@@ -191,12 +194,13 @@ impl Lack {
     }
 }
 
+/// The option that sends a token.
+const BEARER: &str = "`--bearer-env VAR`, with the token in that variable";
+
 /// The option that sends credentials for a scheme.
 fn option(scheme: &SecurityScheme) -> Option<&'static str> {
     match scheme.kind {
-        SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. } => {
-            Some("`--bearer-env VAR`, with the token in that variable")
-        }
+        SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. } => Some(BEARER),
         SecurityKind::ApiKey { .. } => Some("`--credentials-env PREFIX`, with the key in `PREFIX_API_KEY`"),
         SecurityKind::Basic => Some("`--credentials-env PREFIX`, with `PREFIX_USER` and `PREFIX_PASSWORD`"),
         _ => None,

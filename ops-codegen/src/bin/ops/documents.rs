@@ -235,7 +235,7 @@ fn fetch(source: &str, name: &str, credentials: &Credentials) -> Result<Fetched,
         let progress = Progress::start("fetching");
         let text = runtime()?.block_on(openapi::fetch(source, config));
         drop(progress);
-        text.map_err(|error| Failure::importing(&error, &shown(source)))?
+        text.map_err(|error| credentials.lack().beside(&error, Failure::importing(&error, &shown(source))))?
     } else {
         credentials.refuse(&format!("`{source}` is a file, which is read without them"))?;
         let read = std::fs::read_to_string(source);

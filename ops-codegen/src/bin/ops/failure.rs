@@ -112,13 +112,19 @@ impl Failure {
         }
     }
 
-    /// The same failure, with what to do in a line of its own.
+    /// The same failure with advice: on a line of its own, or as the help of diagnostics.
     pub(crate) fn with_advice(self, advice: &str) -> Self {
         let add = |message: String| format!("{message}\n{advice}");
         match self {
             Self::Usage(message) => Self::Usage(add(message)),
             Self::Failed(message) => Self::Failed(add(message)),
             Self::Answered(message) => Self::Answered(add(message)),
+            Self::Unreadable(mut diagnostics) => {
+                for diagnostic in &mut diagnostics {
+                    diagnostic.help.get_or_insert_with(|| advice.to_owned());
+                }
+                Self::Unreadable(diagnostics)
+            }
             other => other,
         }
     }

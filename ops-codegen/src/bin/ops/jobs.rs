@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use ops_runtime::adapter::BoxFuture;
 use ops_runtime::durable::engine::Listed;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
 use ops_runtime::durable::record::Stored;
@@ -302,41 +303,43 @@ impl Change {
 }
 
 /// Changes jobs, all that can be; fails if one was not.
-async fn change(jobs: &Jobs, ids: &[String], change: Change, as_json: bool) -> Result<(), Failure> {
-    let ids = distinct(&ids.iter().map(|id| id_of(id)).collect::<Result<Vec<_>, _>>()?);
-    let (mut told, mut failures, mut printed) = (Vec::new(), Vec::new(), Ok(()));
-    for id in ids {
-        let job = jobs.job_by_id(id.clone());
-        let error = match change.apply(&job).await {
-            Ok(true) => {
-                if !as_json {
-                    // The others are changed even if this cannot be told.
-                    printed = printed.and_then(|()| print(&format!("{} {id}\n", change.done())));
+fn change<'a>(jobs: &'a Jobs, ids: &'a [String], change: Change, as_json: bool) -> BoxFuture<'a, Result<(), Failure>> {
+    Box::pin(async move {
+        let ids = distinct(&ids.iter().map(|id| id_of(id)).collect::<Result<Vec<_>, _>>()?);
+        let (mut told, mut failures, mut printed) = (Vec::new(), Vec::new(), Ok(()));
+        for id in ids {
+            let job = jobs.job_by_id(id.clone());
+            let error = match change.apply(&job).await {
+                Ok(true) => {
+                    if !as_json {
+                        // If this line cannot be printed, the other jobs are still changed.
+                        printed = printed.and_then(|()| print(&format!("{} {id}\n", change.done())));
+                    }
+                    told.push(json!({ "id": id.as_str(), "changed": true }));
+                    continue;
                 }
-                told.push(json!({ "id": id.as_str(), "changed": true }));
-                continue;
-            }
-            Ok(false) => {
-                let state = match job.stored().await {
-                    Ok(stored) => Facts::of(id.clone(), stored, SystemTime::now()).state(),
-                    Err(_) => "gone",
-                };
-                let why = match change {
-                    Change::Retry => "it has not failed, but is",
-                    Change::Cancel => "it has ended already:",
-                    Change::Discard => "it has neither failed nor been cancelled, but is",
-                };
-                format!("`{id}` was not {}: {why} {state}", change.done())
-            }
-            Err(error) => format!("`{id}` was not {}: {error}", change.done()),
-        };
-        told.push(json!({ "id": id.as_str(), "changed": false, "error": error }));
-        failures.push(error);
-    }
-    if as_json {
-        printed = print(&pretty(&Value::Array(told)));
-    }
-    if failures.is_empty() { printed } else { Err(Failure::Failed(failures.join("\n"))) }
+                Ok(false) => {
+                    let state = match job.stored().await {
+                        Ok(stored) => Facts::of(id.clone(), stored, SystemTime::now()).state(),
+                        Err(_) => "gone",
+                    };
+                    let why = match change {
+                        Change::Retry => "it has not failed, but is",
+                        Change::Cancel => "it has ended already:",
+                        Change::Discard => "it has neither failed nor been cancelled, but is",
+                    };
+                    format!("`{id}` was not {}: {why} {state}", change.done())
+                }
+                Err(error) => format!("`{id}` was not {}: {error}", change.done()),
+            };
+            told.push(json!({ "id": id.as_str(), "changed": false, "error": error }));
+            failures.push(error);
+        }
+        if as_json {
+            printed = print(&pretty(&Value::Array(told)));
+        }
+        if failures.is_empty() { printed } else { Err(Failure::Failed(failures.join("\n"))) }
+    })
 }
 
 fn id_of(text: &str) -> Result<JobId, Failure> {

@@ -13,6 +13,7 @@ use ops_runtime::{CallError, HttpClient, HttpConfig, mcp, openapi};
 use serde_json::Value;
 
 use crate::arguments::Choice;
+use crate::credentials::Lack;
 use crate::failure::Failure;
 use crate::places::placed;
 use crate::report::Reporter;
@@ -196,12 +197,17 @@ fn at_url(spec: &str, choice: &Choice) -> Result<(Api, Vec<Diagnostic>), Failure
     let has_text = refused.message().starts_with("error: ");
     let text = if has_text { runtime.block_on(openapi::fetch(spec, config(choice))).ok() } else { None };
     let Some(text) = text.filter(|text| holds_tools(text)) else {
-        return Err(Failure::importing(&refused, &location));
+        return Err(unfetched(&refused, &location, &Lack::of_document()));
     };
     let mut options = mcp::ReadOptions::new();
     options.namespace.clone_from(&choice.namespace);
     let read = mcp::load(&location, &BTreeMap::from([(location.clone(), text)]), &options);
     read.map_err(|error| Failure::Unreadable(vec![error]))
+}
+
+/// The failure to fetch or read the document at a URL. If the server asks for credentials, it says which option sends them.
+pub(crate) fn unfetched(error: &CallError, location: &str, lack: &Lack) -> Failure {
+    lack.beside(error, Failure::importing(error, location))
 }
 
 /// Reads the document at a URL, and binds its operations.
@@ -213,11 +219,12 @@ async fn import_url(spec: &str, config: HttpConfig) -> Result<Imported, CallErro
     Ok(imported)
 }
 
-/// Reads a document from a file, a URL or a stream, and binds its operations.
-pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure> {
+/// Reads a document from a file, a URL or a stream, and binds its operations. `lack` is the advice if the server refuses to
+/// send the document.
+fn import(spec: &str, config: HttpConfig, lack: &Lack) -> Result<Imported, Failure> {
     if is_url(spec) {
         let imported = runtime()?.block_on(import_url(spec, config));
-        return imported.map_err(|error| Failure::importing(&error, &shown(spec)));
+        return imported.map_err(|error| unfetched(&error, &shown(spec), lack));
     }
     if !is_stream(spec) {
         let imported = ops_runtime::openapi::from_openapi_file(spec, config);
@@ -236,9 +243,9 @@ pub(crate) struct Bound {
 }
 
 /// Reads a document, those of a folder or those that an `ops.toml` names, and binds their operations.
-pub(crate) fn bound(spec: &str, config: HttpConfig) -> Result<Bound, Failure> {
+pub(crate) fn bound(spec: &str, config: HttpConfig, lack: &Lack) -> Result<Bound, Failure> {
     if !holds_documents(spec) {
-        return Ok(Bound { registrations: import(spec, config)?.registrations, ..Bound::default() });
+        return Ok(Bound { registrations: import(spec, config, lack)?.registrations, ..Bound::default() });
     }
     let (modules, mut reporter) = modules(&[spec.to_owned()], &Choice::default())?;
     let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();

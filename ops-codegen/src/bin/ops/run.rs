@@ -30,7 +30,7 @@ use crate::stream::read_stdin;
 
 mod watched;
 
-use self::watched::{Notes, Watched, left};
+use self::watched::{Notes, Watched, left, others};
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let mut unreadable = 0;
@@ -68,7 +68,24 @@ fn run_with(arguments: &RunArguments, unreadable: &mut usize) -> Result<(), Fail
         Some(folder) => Box::new(journals(folder)?),
         None => Box::new(MemoryStore::new()),
     };
-    let ended = runtime()?.block_on(drive(arguments, &sandbox, &program, &host, &*store));
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
+        let name = journal_of(&arguments.script, &*store).await;
+        if let Some(folder) = &arguments.journal
+            && let Some(told) = others(folder, &*store, &name).await
+        {
+            tell("note", &told);
+        }
+        tokio::select! {
+            ended = drive(arguments, &name, &sandbox, &program, &host, &*store) => ended,
+            failure = interrupted() => {
+                tell_left(arguments, &*store, &name, &host, false).await;
+                Err(failure)
+            }
+        }
+    });
+    // Waits for writes to the journal, for a limited time: a question that is not answered blocks its thread for ever.
+    runtime.shutdown_timeout(LAST);
     notes.tell_rest();
     if !matches!(ended, Ok(()) | Err(Failure::Gone)) {
         notes.tell_changed();
@@ -85,10 +102,32 @@ pub(crate) fn journals(folder: &Path) -> Result<FolderStore, Failure> {
     Ok(FolderStore::new(folder))
 }
 
-/// The name of a program's journal: its path, in whichever way and from whichever folder it is named.
+/// How long an interrupted run waits for writes to its journal.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Waits until the user interrupts the run, and returns the failure for that.
+async fn interrupted() -> Failure {
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => Failure::Failed("the run was interrupted".to_owned()),
+        // Without a handler for the signal, an interrupt ends the process as usual.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// The name of a program's journal: the path of its script.
 ///
-/// Links are not followed: the journal of one that has come to lead to another script would not be found.
-fn journal_of(script: &str) -> String {
+/// A script that is named by a link has a journal under the path of the link, so that the journal is found even if the link
+/// leads to another script later. If there is no such journal, but one under the path of the script itself, that one is used.
+async fn journal_of(script: &str, store: &dyn JournalStore) -> String {
+    let whole = whole(script);
+    let Some(real) = std::fs::canonicalize(script).ok().filter(|_| script != "-") else { return whole };
+    let real = real.to_string_lossy().into_owned();
+    let is_missing = async |name: &str| matches!(store.load(name).await, Ok(None));
+    if real != whole && is_missing(&whole).await && !is_missing(&real).await { real } else { whole }
+}
+
+/// The absolute path of a script, without `.` and `..`. Links are not followed.
+fn whole(script: &str) -> String {
     let Some(path) = std::path::absolute(script).ok().filter(|_| script != "-") else { return script.to_owned() };
     let mut whole = PathBuf::new();
     for part in path.components() {
@@ -104,13 +143,12 @@ fn journal_of(script: &str) -> String {
 /// Runs the program, and asks where it asks, until it ends.
 async fn drive(
     arguments: &RunArguments,
+    name: &str,
     sandbox: &Sandbox,
     program: &Program,
     host: &dyn Host,
     store: &dyn JournalStore,
 ) -> Result<(), Failure> {
-    let name = journal_of(&arguments.script);
-    let name = name.as_str();
     let mut told = 0;
     let mut kept = StoredJournal::new(store, name);
     loop {
@@ -125,25 +163,31 @@ async fn drive(
             if is_done && matches!(finished, Ok(()) | Err(Failure::Gone)) {
                 let stays = |error: std::io::Error| Failure::Failed(format!("the journal cannot be removed: {error}"));
                 store.remove(name).await.map_err(stays)?;
-            } else if let Some(folder) = &arguments.journal
-                && let Some(told) = left(folder, store, name, host, differs).await
-            {
-                tell("note", &told);
+            } else {
+                tell_left(arguments, store, name, host, differs).await;
             }
             return finished;
         };
         kept = StoredJournal::new(store, name);
         for ask in &waiting.asks {
-            kept =
-                if is_approved(ask, arguments)? { kept.with_approved(&ask.key) } else { kept.with_declined(&ask.key) };
+            let is_approved = is_approved(ask, arguments).await?;
+            kept = if is_approved { kept.with_approved(&ask.key) } else { kept.with_declined(&ask.key) };
         }
     }
 }
 
+/// Tells the user what a run that did not succeed has left in its journal.
+async fn tell_left(arguments: &RunArguments, store: &dyn JournalStore, name: &str, host: &dyn Host, differs: bool) {
+    if let Some(folder) = &arguments.journal
+        && let Some(told) = left(folder, store, name, host, differs).await
+    {
+        tell("note", &told);
+    }
+}
+
 /// Asks on the terminal.
-fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() || !std::io::stderr().is_terminal() || arguments.script == "-" {
+async fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || arguments.script == "-" {
         let call = clean(&format!("{} {}", ask.id, brief(&ask.input)));
         // As a pattern, an id with these characters may be that of other operations, too.
         let is_pattern = ask.id.contains(['*', '?']);
@@ -152,14 +196,19 @@ fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
         return Err(Failure::Failed(message));
     }
     let id = clean(&ask.id);
+    let asked = format!("{id} {}\nRun it? [y/N] ", clean(&format!("{:#}", brief(&ask.input))));
     let mut stderr = anstream::stderr().lock();
-    let asked = writeln!(stderr, "{id} {}", clean(&format!("{:#}", brief(&ask.input))));
-    asked.and_then(|()| write!(stderr, "Run it? [y/N] ")).and_then(|()| stderr.flush()).map_err(Failure::output)?;
-    let mut answer = String::new();
-    let read = stdin.lock().read_line(&mut answer);
-    let read = read.map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
+    write!(stderr, "{asked}").and_then(|()| stderr.flush()).map_err(Failure::output)?;
+    drop(stderr);
+    // Reads on another thread, so that an interrupt is noticed while it waits.
+    let read = tokio::task::spawn_blocking(|| {
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer).map(|_| answer)
+    });
+    let read = read.await.map_err(std::io::Error::other).flatten();
+    let answer = read.map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
     // The terminal is gone. Nobody has said no, which a journal would keep.
-    if read == 0 {
+    if answer.is_empty() {
         return Err(Failure::Failed(format!("nobody has answered whether `{id}` may run")));
     }
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
@@ -257,7 +306,8 @@ fn register(
             return Err(Failure::Usage("a document for a program is a file or a URL, not standard input".to_owned()));
         }
         let config = config(base_url.as_deref(), credentials, arguments.timeout)?;
-        let Bound { registrations, others, unreadable: unread } = bound(document, config.clone())?;
+        let lack = credentials.lack_of_document(base_url.as_deref(), document);
+        let Bound { registrations, others, unreadable: unread } = bound(document, config.clone(), &lack)?;
         *unreadable += unread;
         if !others.is_empty() {
             let number = others.len();
@@ -310,10 +360,10 @@ fn functions(specs: &[OperationSpec]) -> Functions {
     names.iter().map(|(id, name)| (name.namespace.to_owned(), name.operation.to_owned(), id.to_owned())).collect()
 }
 
-/// Runs queries and reads streams, and answers all else with examples.
+/// Makes the calls that change nothing, and returns examples for all other calls.
 struct DryRun {
     host: CallerHost<Watched>,
-    examples: Registry,
+    examples: CallerHost<Registry>,
     /// So that lines are whole.
     output: Mutex<()>,
 }
@@ -323,6 +373,7 @@ impl DryRun {
         let examples = Registry::new();
         let registered = examples.register_all(specs.iter().cloned().map(mock::examples));
         registered.map_err(|error| Failure::Failed(error.to_string()))?;
+        let examples = CallerHost::new(examples, specs, &CallPolicy::new());
         Ok(Self { host, examples, output: Mutex::default() })
     }
 }
@@ -341,7 +392,7 @@ impl Host for DryRun {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         tell("would call", &format!("{id} {input}"));
         drop(output);
-        Box::pin(async move { Ok(self.examples.call(id, input).await?.data) })
+        self.examples.call(id, input)
     }
 
     fn decide(&self, id: &str, input: &Value) -> Decision {

@@ -9,7 +9,7 @@ use ops_runtime::{CallError, openapi};
 use serde_json::Value;
 
 use crate::arguments::{Credentials, ServerArguments};
-use crate::credentials::variable;
+use crate::credentials::{Lack, variable};
 use crate::failure::Failure;
 use crate::modules::{is_url, shown};
 use crate::stream::{is_stream, label, look_into, read_stream};
@@ -33,10 +33,22 @@ impl Server {
         if let Some(namespace) = self.namespace() {
             config = config.with_namespace(namespace);
         }
-        McpClient::connect(config).await.map_err(|error| match &self.name {
-            Some(name) => Failure::Failed(format!("`{name}`: {}", error.message())),
-            None => Failure::Failed(error.message().to_owned()),
+        McpClient::connect(config).await.map_err(|error| {
+            let message = match &self.name {
+                Some(name) => format!("`{name}`: {}", error.message()),
+                None => error.message().to_owned(),
+            };
+            self.lack().beside(&error, Failure::Failed(message))
         })
+    }
+
+    /// The advice if the server refuses a request for want of credentials.
+    pub(crate) fn lack(&self) -> Lack {
+        match &self.name {
+            _ if !self.config.as_ref().is_ok_and(McpServerConfig::lacks_credentials) => Lack::default(),
+            Some(_) => Lack::of_server_in_file(),
+            None => Lack::of_request(),
+        }
     }
 
     /// Asks for the tools, within that many seconds.
@@ -157,6 +169,11 @@ impl Credentials {
             }
             false => Ok(()),
         }
+    }
+
+    /// The advice if a server refuses a request for want of credentials.
+    pub(crate) fn lack(&self) -> Lack {
+        if self.is_given() { Lack::default() } else { Lack::of_request() }
     }
 
     /// True if there are credentials to protect.

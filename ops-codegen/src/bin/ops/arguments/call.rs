@@ -10,8 +10,9 @@ use crate::server::{is_config, is_tools};
 
 pub(super) const RUN: &str = "\
 The program is the body of an async function: `return await ops.shop.showPet({ petId: 7 })`. It has
-ops.NAMESPACE.OPERATION(input), input and console, and nothing else. In names, each character that is no letter, digit or _
-is written as _. What it returns is printed as JSON.
+ops.NAMESPACE.OPERATION(input), input and console, and nothing else. In names, each run of characters other than ASCII
+letters, digits and _ is written as one _, and left out at the ends; `ops generate --lang ts` writes all names. What the
+program returns is printed as JSON.
 
 An operation that changes something asks on the terminal before it runs, and any other runs, unless a pattern says otherwise;
 of the patterns that match, the most restrictive decides. Without a terminal, a call that asks ends the command.
@@ -155,7 +156,7 @@ pub(crate) struct RunArguments {
     pub(crate) credentials: CallCredentials,
     #[command(flatten)]
     pub(crate) rules: Rules,
-    /// Run only queries; print each other call, and answer it with an example of its result
+    /// Run only what changes nothing; print each other call, and answer it with an example of its result
     #[arg(long, conflicts_with = "journal")]
     pub(crate) dry_run: bool,
     /// Keep what has happened in this folder, so that the same command goes on where it was, after a question, a failed
@@ -165,7 +166,7 @@ pub(crate) struct RunArguments {
     /// The value of the variable `input`
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// Wait no longer than this many seconds for the program, which computes no longer either, and for each call
+    /// Time limit in seconds: for the program, for its processor time, and for each call
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
 }
@@ -173,8 +174,7 @@ pub(crate) struct RunArguments {
 /// What to do with a result that does not match its schema.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Policy {
-    /// Repair it if nothing has to be made up, and keep each other value that does not match, with warnings; the exit
-    /// status is 0
+    /// Convert values whose meaning is clear, and keep all others as they are, with warnings; the exit status is 0
     Repair,
     /// Make it fit, with a warning for each value that was made up
     Cast,

@@ -44,14 +44,16 @@ pub(crate) struct JobsArguments {
 pub(crate) enum JobsCommand {
     /// Show how many jobs each queue has, and how old the oldest is
     Queues,
-    /// List jobs, those of each queue in the order in which they came
+    /// List jobs, by queue, and by state within a queue: open, delayed, ended, dead
+    ///
+    /// If `--state` names several states, they are listed in the order in which it names them.
     ///
     /// ATTEMPTS counts the attempts that have ended: not one that runs, nor one whose worker has just died. AGE is the time
     /// since the submit, or since the end of a job that has ended. PARENT is the job of which a job is a step.
     List {
         #[command(flatten)]
         choice: JobsChoice,
-        /// Only jobs of these states; by default those that are open, and dead letters, or all with `--key`
+        /// Only jobs of these states; by default open, delayed and dead; all with `--key`
         #[arg(long, value_enum, value_name = "STATE")]
         state: Vec<JobsState>,
     },

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::{find, input, once, tell};
 use crate::arguments::CallArguments;
-use crate::credentials::Lack;
 use crate::failure::Failure;
 use crate::modules::{runtime, tools};
 use crate::progress::Progress;
@@ -122,5 +121,5 @@ async fn call(
     let input = input(arguments, &request.values, &spec)?;
     let registry = Registry::new();
     registry.register_all(registrations).map_err(|error| Failure::Failed(error.to_string()))?;
-    once(&registry, &spec, input, arguments, &Lack::default()).await
+    once(&registry, &spec, input, arguments, &server.lack()).await
 }

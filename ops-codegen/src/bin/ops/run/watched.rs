@@ -1,6 +1,7 @@
 //! The caller of a program's operations, which notes what the user should know about the calls.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::DirEntry;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use futures_util::StreamExt;
 use ops_runtime::envelope::Warning;
 use ops_runtime::program::{Host, JournalStore};
 use ops_runtime::registry::EnvelopeStream;
-use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::spec::OperationSpec;
 use ops_runtime::{Call, CallError, CallOptions, Caller, ErrorCode, Registry, ResponseEnvelope, Subscribe};
 use serde_json::Value;
 
@@ -98,6 +99,26 @@ pub(super) async fn left(
     }
 }
 
+/// A warning for a run without a journal, if the folder has journals of other paths: one of them may be of this script, under
+/// another path. `None` if the run has a journal, or if the folder has none at all.
+pub(super) async fn others(folder: &Path, store: &dyn JournalStore, name: &str) -> Option<String> {
+    if !matches!(store.load(name).await, Ok(None)) {
+        return None;
+    }
+    // A store gives such names to the files of journals that are named by paths.
+    let is_journal = |entry: &DirEntry| {
+        entry.file_name().to_str().is_some_and(|name| name.starts_with("h-") && name.ends_with(".json"))
+    };
+    let count = std::fs::read_dir(folder).ok()?.flatten().filter(is_journal).count();
+    (count > 0).then(|| {
+        let folder = folder.display();
+        format!(
+            "`{folder}` has no journal of `{name}`, so the program makes every call. Journals of scripts at other paths: {count}. \
+             If one is of this script, which was moved or is named by a link, its calls are made again"
+        )
+    })
+}
+
 /// The calls of a journal; `None` if there is none, or if it cannot be read.
 async fn calls(store: &dyn JournalStore, name: &str) -> Option<Vec<Value>> {
     let json = store.load(name).await.ok()??.to_json().ok()?;
@@ -130,15 +151,34 @@ fn was_refused(error: &Value) -> bool {
 /// A registry whose calls are noted.
 pub(super) struct Watched {
     registry: Registry,
-    /// The operations that change something.
-    mutations: HashSet<String>,
+    /// The operations that may change something.
+    changing: HashSet<String>,
     notes: Arc<Notes>,
 }
 
 impl Watched {
     pub(super) fn new(registry: Registry, specs: &[OperationSpec], notes: Arc<Notes>) -> Self {
-        let mutations = specs.iter().filter(|spec| spec.kind == OperationKind::Mutation);
-        Self { registry, mutations: mutations.map(|spec| spec.id.to_string()).collect(), notes }
+        let changing = specs.iter().filter(|spec| spec.may_change());
+        Self { registry, changing: changing.map(|spec| spec.id.to_string()).collect(), notes }
+    }
+
+    /// Notes a call that begins: it may have been carried out even if its result is not awaited.
+    fn begins(&self, id: &str) {
+        if self.changing.contains(id) {
+            self.notes.with_changed(|changed| *changed.entry(id.to_owned()).or_default() += 1);
+        }
+    }
+
+    /// Takes back the note of a call that failed before it was made.
+    fn failed(&self, id: &str, error: &CallError) {
+        if self.changing.contains(id) && is_refused(error) {
+            self.notes.with_changed(|changed| {
+                if let Some(count) = changed.get_mut(id) {
+                    *count -= 1;
+                }
+                changed.retain(|_, count| *count > 0);
+            });
+        }
     }
 }
 
@@ -165,21 +205,11 @@ impl Caller for Watched {
         input: Value,
         options: CallOptions,
     ) -> Result<ResponseEnvelope<Value>, CallError> {
-        let is_mutation = self.mutations.contains(id);
-        if is_mutation {
-            // Before the call: it may have been carried out even if its result is not awaited.
-            self.notes.with_changed(|changed| *changed.entry(id.to_owned()).or_default() += 1);
-        }
+        self.begins(id);
         let result = self.registry.call_with(id, input, options).await;
         match &result {
             Ok(envelope) => self.notes.warn(id, &envelope.warnings),
-            Err(error) if is_mutation && is_refused(error) => self.notes.with_changed(|changed| {
-                if let Some(count) = changed.get_mut(id) {
-                    *count -= 1;
-                }
-                changed.retain(|_, count| *count > 0);
-            }),
-            Err(_) => {}
+            Err(error) => self.failed(id, error),
         }
         result
     }
@@ -190,7 +220,9 @@ impl Caller for Watched {
         input: Value,
         options: CallOptions,
     ) -> Result<EnvelopeStream<Value>, CallError> {
-        let stream = self.registry.stream_with(id, input, options).await?;
+        self.begins(id);
+        let stream = self.registry.stream_with(id, input, options).await;
+        let stream = stream.inspect_err(|error| self.failed(id, error))?;
         let (id, notes) = (id.to_owned(), self.notes.clone());
         let noted = stream.inspect(move |item| {
             if let Ok(envelope) = item {

@@ -8,14 +8,15 @@ use std::path::Path;
 
 use ops_runtime::openapi::{FileSource, Source, file_namespace};
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec};
+use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use ops_runtime::{HttpClient, HttpConfig, Registry, mcp, openapi};
 use tokio::net::TcpListener;
 
 use self::credentials::Credentials;
 use crate::arguments::ServeArguments;
+use crate::credentials::Lack;
 use crate::failure::Failure;
-use crate::modules::{UNNAMED, is_url, runtime, shown};
+use crate::modules::{UNNAMED, is_url, runtime, shown, unfetched};
 use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
 use crate::report::{Reporter, line, print};
@@ -80,9 +81,7 @@ fn chosen(operations: Vec<OperationSpec>, arguments: &ServeArguments) -> Result<
     }
     let any = |patterns: &[String], spec: &OperationSpec| patterns.iter().any(|pattern| spec.matches(pattern));
     let is_chosen = |spec: &OperationSpec| {
-        (include.is_empty() || any(include, spec))
-            && !any(exclude, spec)
-            && !(*read_only && spec.kind == OperationKind::Mutation)
+        (include.is_empty() || any(include, spec)) && !any(exclude, spec) && !(*read_only && spec.may_change())
     };
     Ok(operations.into_iter().filter(is_chosen).collect())
 }
@@ -92,7 +91,7 @@ fn chosen(operations: Vec<OperationSpec>, arguments: &ServeArguments) -> Result<
 fn source(spec: &str) -> Result<(String, Box<dyn Source>, bool), Failure> {
     let (location, text) = if is_url(spec) {
         let text = runtime()?.block_on(openapi::fetch(spec, HttpConfig::new()));
-        (shown(spec), text.map_err(|error| Failure::importing(&error, &shown(spec)))?)
+        (shown(spec), text.map_err(|error| unfetched(&error, &shown(spec), &Lack::of_document()))?)
     } else if is_stream(spec) {
         (UNNAMED.to_owned(), read_stream(spec)?)
     } else {

@@ -1,5 +1,5 @@
 //! Credentials with any value: a mock server refuses requests without those that a document requires, whatever their
-//! value.
+//! value. It does not check credentials that the document does not describe, since nobody can tell if a request has them.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -17,7 +17,7 @@ pub(super) struct Credentials(BTreeMap<String, SecurityKind>);
 impl Credentials {
     pub(super) fn of(operations: &[OperationSpec]) -> Self {
         let requirements = operations.iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
-        let schemes = requirements.flat_map(|requirement| requirement.schemes.iter());
+        let schemes = requirements.flat_map(|requirement| requirement.schemes.iter()).filter(is_described);
         Self(schemes.map(|scheme| (scheme.name.to_string(), scheme.kind.clone())).collect())
     }
 
@@ -33,7 +33,7 @@ impl Credentials {
             };
             let requirements = http.security.iter().map(|requirement| {
                 let mut requirement: SecurityRequirement = requirement.clone();
-                requirement.schemes = requirement.schemes.iter().map(named).collect();
+                requirement.schemes = requirement.schemes.iter().filter(is_described).map(named).collect();
                 requirement
             });
             http.security = requirements.collect();
@@ -64,6 +64,11 @@ impl Authenticator for Credentials {
     }
 }
 
+/// True for a scheme that the document describes.
+fn is_described(scheme: &&SecurityScheme) -> bool {
+    scheme.kind != SecurityKind::UNKNOWN
+}
+
 /// True if a request has credentials of a kind.
 fn brings(request: &Parts, kind: &SecurityKind) -> bool {
     let header = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
@@ -85,8 +90,6 @@ fn brings(request: &Parts, kind: &SecurityKind) -> bool {
             header("cookie").is_some_and(|cookies| has(cookies, ';', name))
         }
         SecurityKind::ApiKey { name, .. } => header(name).is_some_and(|key| !key.is_empty()),
-        // What the document does not describe, nobody brings.
-        SecurityKind::Other(scheme) if scheme == "unknown" => false,
         // Credentials outside of the headers, such as a certificate, cannot be checked.
         _ => true,
     }
