@@ -1,7 +1,8 @@
 //! A module for each server that calls were recorded of, and the list of the calls, each beside the type of its tool.
 //!
-//! The directory is the one of `OPS_MCP`, else our own: `calls/NAME.json` holds calls of the tools in `tools/NAME.json`,
-//! and files in folders called `sessions-*` hold whole sessions, their lists of tools among them.
+//! The directories are our own and the one of `OPS_MCP`: `calls/NAME.json` holds calls of the tools in `tools/NAME.json`, and
+//! files in folders called `sessions-*` hold whole sessions with their lists of tools. A file that is no recording is left out, and
+//! the test prints it. It is no error here, because that would stop the build of the whole workspace.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,6 +10,38 @@ use std::path::{Path, PathBuf};
 
 use ops_codegen::Builder;
 use serde_json::{Value, json};
+
+#[path = "../src/corpus/known.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the other tests need more of it")]
+mod known;
+
+/// Our own recording.
+const OWN: &str = "warehouse";
+
+/// The recordings that the corpus must have: calls, and sessions with their folder. If one of the lists of tools for these calls
+/// is missing, it may lack recordings, too.
+const CORPUS: &[&str] = &[
+    "awslabs.aws-iac-mcp-server",
+    "basic-memory",
+    "eslint_mcp",
+    "excel-mcp-server",
+    "mcp-server-git",
+    "mcp-server-motherduck",
+    "mcp-server-sqlite",
+    "mcp-server-time",
+    "modelcontextprotocol_server-budget-allocator",
+    "modelcontextprotocol_server-cohort-heatmap",
+    "modelcontextprotocol_server-everything",
+    "modelcontextprotocol_server-filesystem",
+    "modelcontextprotocol_server-memory",
+    "modelcontextprotocol_server-pdf",
+    "modelcontextprotocol_server-sequential-thinking",
+    "sessions-2026-07-28/excel-mcp-server",
+    "sessions-2026-07-28/mcp-server-git",
+    "sessions-2026-07-28/mcp-server-motherduck",
+    "sessions-2026-07-28/mcp-server-time",
+    "yfmcp",
+];
 
 type Error = Box<dyn std::error::Error>;
 
@@ -26,16 +59,37 @@ fn main() -> Result<(), Error> {
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = root.join(std::env::var_os("OPS_MCP").unwrap_or_else(|| "tests/fixtures/mcp".into()));
-    println!("cargo::rerun-if-changed={}", folder.display());
+    let own = root.join("tests/fixtures/mcp");
+    let other = std::env::var_os("OPS_MCP").map(|folder| root.join(folder)).filter(|folder| !known::is_own(folder));
     let (mut modules, mut cases, mut recorded) = (String::new(), String::new(), Vec::new());
-    for (at, server) in servers(&folder, &out)?.iter().enumerate() {
-        let types = types(server, at, &out)?;
+    let (mut recordings, mut servers) = (Vec::new(), Vec::new());
+    let (mut left_out, mut failed) = (Vec::new(), Vec::new());
+    for folder in [&own].into_iter().chain(&other) {
+        println!("cargo::rerun-if-changed={}", folder.display());
+        read_folder(folder, &out, &mut recordings)?;
+    }
+    for recording in recordings {
+        match recording {
+            Ok(Some(server)) if server.calls.iter().any(|call| !call["request"]["name"].is_string()) => {
+                left_out.push(format!("{}: a call of no tool", server.name));
+            }
+            Ok(server) => servers.extend(server),
+            Err(error) => left_out.push(error.to_string()),
+        }
+    }
+    for (at, server) in servers.iter().enumerate() {
+        let types = match types(server, at, &out) {
+            Ok(types) => types,
+            Err(error) => {
+                failed.push(format!("{}: {error}", server.name));
+                continue;
+            }
+        };
         let schemas = schemas(&server.tools)?;
         let file = out.join(format!("server_{at}.rs"));
         writeln!(modules, "#[allow(dead_code, unreachable_pub)]\nmod server_{at} {{ include!({file:?}); }}")?;
         for call in &server.calls {
-            let tool = call["request"]["name"].as_str().ok_or_else(|| format!("{}: a call of no tool", server.name))?;
+            let tool = call["request"]["name"].as_str().unwrap_or_default();
             let (server, number) = (&server.name, recorded.len());
             match types.get(tool) {
                 Some(name) => writeln!(cases, "    run.call::<server_{at}::{name}>({server:?}, {number});")?,
@@ -48,8 +102,14 @@ fn main() -> Result<(), Error> {
     }
     // Each has the schema of its tool as the server wrote it.
     std::fs::write(out.join("calls.json"), Value::from(recorded).to_string())?;
-    let folder = folder.display().to_string();
-    let cases = format!("{modules}\nconst FOLDER: &str = {folder:?};\n\nfn cases(run: &mut Run) {{\n{cases}}}\n");
+    let folder = other.unwrap_or(own);
+    let missing = missing(&folder.join("tools"), &servers);
+    let lists = format!(
+        "const FOLDER: &str = {:?};\nconst MISSING: &[&str] = &{missing:?};\nconst LEFT_OUT: &[&str] = &{left_out:?};\n\
+         const FAILED: &[&str] = &{failed:?};\n",
+        folder.display().to_string()
+    );
+    let cases = format!("{modules}\n{lists}\nfn cases(run: &mut Run) {{\n{cases}}}\n");
     std::fs::write(out.join("cases.rs"), cases)?;
     Ok(())
 }
@@ -75,25 +135,43 @@ fn schemas(file: &Path) -> Result<BTreeMap<String, Value>, Error> {
     Ok(schemas.collect())
 }
 
-fn servers(folder: &Path, out: &Path) -> Result<Vec<Server>, Error> {
-    let mut servers = Vec::new();
-    for file in files(&folder.join("calls"))? {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let calls = list(&read(&file)?, "calls", &file)?;
-        servers.push(Server { tools: folder.join("tools").join(format!("{name}.json")), name, calls });
-    }
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
+/// The required recordings that were not read: our own, and those of the corpus if all lists of their tools are there.
+fn missing(tools: &Path, servers: &[Server]) -> Vec<&'static str> {
+    let has_list = |name: &&str| name.contains('/') || known::is_known(&tools.join(format!("{name}.json")));
+    let corpus: &[&str] = if CORPUS.iter().all(has_list) { CORPUS } else { &[] };
+    let wanted = [OWN].into_iter().chain(corpus.iter().copied());
+    wanted.filter(|name| servers.iter().all(|server| server.name != *name)).collect()
+}
+
+/// A server, or the reason why its file is no recording. `None` if the file lists no tools.
+type Recording = Result<Option<Server>, Error>;
+
+/// Adds the recordings of a directory.
+fn read_folder(folder: &Path, out: &Path, recordings: &mut Vec<Recording>) -> Result<(), Error> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut folders: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
     folders.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sessions-")));
+    folders.retain(|path| path.is_dir());
     folders.sort();
+    let calls = folder.join("calls");
+    let calls = if calls.is_dir() { files(&calls)? } else { Vec::new() };
+    recordings.extend(calls.iter().map(|file| recording(folder, file)));
     for file in folders.iter().map(|folder| files(folder)).collect::<Result<Vec<_>, _>>()?.iter().flatten() {
-        servers.extend(session(file, out, servers.len())?);
+        recordings.push(session(file, out, recordings.len()));
     }
-    Ok(servers)
+    Ok(())
+}
+
+/// The calls of a file, with the list of the tools, which must exist.
+fn recording(folder: &Path, file: &Path) -> Recording {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let tools = folder.join("tools").join(format!("{name}.json"));
+    schemas(&tools)?;
+    Ok(Some(Server { calls: list(&read(file)?, "calls", file)?, tools, name }))
 }
 
 /// The server of a session, if its tools were listed; calls that gave no result are none of a tool.
-fn session(file: &Path, out: &Path, at: usize) -> Result<Option<Server>, Error> {
+fn session(file: &Path, out: &Path, at: usize) -> Recording {
     let session = read(file)?;
     let exchanges = list(&session, "exchanges", file)?;
     let of = |method: &'static str| exchanges.iter().filter(move |exchange| exchange["method"] == *method).cloned();

@@ -6,6 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
+mod document;
+mod known;
+
+pub use document::is_document;
+pub use known::{below, choose, entries, is_known, is_own, label, matched};
+
 /// The stack, in bytes, on which documents are read.
 const STACK: usize = 512 * 1024 * 1024;
 
@@ -38,29 +44,6 @@ pub fn files(directory: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     println!("{}: {} files", directory.display(), files.len());
     assert!(!files.is_empty(), "no files in {}", directory.display());
     files
-}
-
-/// Every file with the ending of JSON or YAML in a directory and below, in the order of their paths.
-///
-/// Folders called `unreadable` hold what is there to be refused, and are left out.
-///
-/// # Errors
-/// If a folder can't be read.
-pub fn below(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut open = vec![directory.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                open.extend((path.file_name() != Some("unreadable".as_ref())).then_some(path));
-            } else if path.extension().is_some_and(|have| ["json", "yaml", "yml"].iter().any(|want| have == *want)) {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// A document, read by a library that has nothing to do with the project.
@@ -112,35 +95,43 @@ fn without_large_integers(text: &str) -> String {
     out
 }
 
-/// The files that a list names, one a line, by their name with or without its ending.
+/// True if a file holds a document of an API. If not, prints that it is passed over, and why.
 ///
-/// # Errors
-/// If an entry names none of them: of the documents that are asked for, one is not there.
-pub fn named(list: &str, files: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    let (named, missing) = matched(list, files);
-    match missing[..] {
-        _ if named.is_empty() => Err("the list names no document that is there".to_owned()),
-        [] => Ok(named),
-        _ => Err(format!("the list names documents that are not there: {}", missing.join(", "))),
-    }
-}
-
-/// The files that a list names, and the entries that name none.
-pub fn matched<'l>(list: &'l str, files: &[PathBuf]) -> (Vec<PathBuf>, Vec<&'l str>) {
-    let entries = list.lines().map(|line| line.split('#').next().unwrap_or(line).trim());
-    let entries: Vec<&str> = entries.filter(|entry| !entry.is_empty()).collect();
-    let is = |file: &Path, entry: &str| {
-        let parts = [file.file_name(), file.file_stem()];
-        parts.iter().flatten().any(|part| *part == entry)
+/// If another library cannot parse a file either, the file is skipped. But a known file counts as a document in any case, so
+/// that the test fails if it cannot be read.
+pub fn holds_document(file: &Path) -> bool {
+    let why = match try_parse(file) {
+        Ok(value) if is_document(&value) => return true,
+        Ok(_) => "no document of an API".to_owned(),
+        Err(_) if is_known(file) => return true,
+        Err(error) => format!("neither JSON nor YAML: {error}"),
     };
-    let named = files.iter().filter(|file| entries.iter().any(|entry| is(file, entry))).cloned().collect();
-    let missing = entries.into_iter().filter(|entry| !files.iter().any(|file| is(file, entry))).collect();
-    (named, missing)
+    println!("{}: passed over: {why}", file.display());
+    false
 }
 
-/// Whether a value is an API document: it says of which version.
-pub fn is_document(value: &Value) -> bool {
-    value.get("openapi").is_some() || value.get("swagger").is_some()
+/// The size of the largest small documents, in bytes.
+const SMALL: u64 = 60_000;
+
+/// The documents of a directory to compile: those that its `SMOKE.txt` names, or else the small ones.
+///
+/// If the directory has no small documents, it is the smallest one.
+pub fn smoke(directory: &Path, files: &[PathBuf]) -> Vec<PathBuf> {
+    let list = std::fs::read_to_string(directory.join("SMOKE.txt")).unwrap_or_default();
+    let (named, missing) = matched(&list.split_whitespace().collect::<Vec<_>>(), files);
+    if !missing.is_empty() {
+        println!("SMOKE.txt names documents that are not there: {}", missing.join(", "));
+    }
+    if !named.is_empty() {
+        return named;
+    }
+    let size = |file: &PathBuf| file.metadata().map_or(u64::MAX, |data| data.len());
+    let mut documents: Vec<PathBuf> = files.iter().filter(|file| holds_document(file)).cloned().collect();
+    documents.sort_by_key(size);
+    let small = documents.iter().take_while(|file| size(file) <= SMALL).count();
+    documents.truncate(small.max(1));
+    documents.sort();
+    documents
 }
 
 /// The tools of a value, if it is the list of an MCP server's tools, or an answer that holds one.
@@ -247,16 +238,93 @@ mod tests {
 
     use super::*;
 
+    fn text(path: &str) -> String {
+        std::fs::read_to_string(root().join(path)).unwrap()
+    }
+
     #[test]
-    fn an_entry_that_names_nothing_is_told() {
+    fn what_a_list_names_is_taken_and_others_instead_of_what_is_not_there() {
         let files = ["a/pets.yaml", "a/shop.json", "b/shop.yaml"].map(PathBuf::from);
-        let named = |list: &str| named(list, &files).map(|named| named.len());
-        assert_eq!(named("# all\npets # of ours\n\nshop.json\n"), Ok(2));
-        assert_eq!(named("shop"), Ok(2));
-        assert!(named("pets\nshops\npet").is_err_and(|error| error.ends_with(": shops, pet")));
-        for nothing in ["", "# nothing\n", "shops"] {
-            assert!(named(nothing).is_err(), "{nothing}");
+        let choose =
+            |list: &str| choose(&entries(list), &files, |file| file.extension().is_some_and(|end| end == "yaml"));
+        let chosen = |at: &[usize]| Ok(at.iter().map(|at| files[*at].clone()).collect::<Vec<_>>());
+        assert_eq!(choose("# all\npets # of ours\n\nshop.json\n"), chosen(&[0, 1]));
+        assert_eq!(choose("shop"), chosen(&[1, 2]));
+        // A known document that is missing is replaced by another document. An unknown name is an error.
+        assert_eq!(choose("shop.json\nollama"), chosen(&[0, 1]));
+        assert_eq!(choose("ollama.yaml\nmuseum\nopenai"), chosen(&[0, 2]));
+        assert!(choose("pets\nollamas\npet\nmuseum").is_err_and(|error| error.ends_with(": ollamas, pet")));
+        assert_eq!(choose("# nothing\n"), chosen(&[]));
+    }
+
+    #[test]
+    fn only_what_the_lists_were_made_for_is_known() {
+        let folder = crate::folder::target(root()).join("known");
+        std::fs::create_dir_all(folder.join("openapi")).unwrap();
+        let write = |name: &str, size: usize| {
+            let file = folder.join(name);
+            std::fs::write(&file, " ".repeat(size)).unwrap();
+            is_known(&file)
+        };
+        assert!(write("museum.yaml", 23_137));
+        assert!(
+            !write("museum.yaml", 23_138) && !write("museum.json", 23_137) && !write("openapi/swagger.yaml", 1_000)
+        );
+        std::fs::remove_dir_all(&folder).unwrap();
+        let own = root().join("tests/fixtures/openapi/swagger.yaml");
+        assert!(is_known(&own) && !is_known(Path::new("tests/fixtures/openapi/gone.yaml")));
+        assert_eq!([label(&own), label(Path::new("a/swagger.yaml"))], ["own/swagger", "swagger"]);
+    }
+
+    #[test]
+    fn every_list_is_about_documents_that_are_known() {
+        let own: Vec<PathBuf> = ["openapi", "mcp/tools"]
+            .iter()
+            .flat_map(|folder| below(&root().join("tests/fixtures").join(folder)).unwrap())
+            .collect();
+        let known: Vec<PathBuf> = known::known().map(|(name, _)| name.to_owned()).collect();
+        let all = [own.clone(), known.clone()].concat();
+        for list in ["tests/corpus.txt", "tests/wire-few.txt", "tests/hand-few.txt"] {
+            assert_eq!(matched(&entries(&text(list)), &all).1, [""; 0], "{list}");
         }
+        for list in ["tests/wire.txt", "tests/requests.txt", "tests/hand.txt"] {
+            for line in text(list).lines().filter(|line| !line.starts_with('#')) {
+                let document = line.split(" | ").next().unwrap();
+                let is_there = match document.strip_prefix("own/") {
+                    Some(name) => matched(&[name], &own).1.is_empty(),
+                    None => matched(&[document], &known).1.is_empty(),
+                };
+                assert!(is_there, "{list}: {line}");
+            }
+        }
+        // Ids of operations begin with the name of a file up to its first dot, or with its whole name, with `_` for dots.
+        let begins = |file: &PathBuf| {
+            let stem = file.file_stem().unwrap().to_str().unwrap();
+            [stem.replace('.', "_"), stem.split('.').next().unwrap().to_owned()]
+        };
+        let namespaces: std::collections::BTreeSet<String> = all.iter().flat_map(begins).collect();
+        for list in ["dev", "held", "held2", "held3", "held4", "drawn", "drawn2", "hard", "own"] {
+            let text = text(&format!("tests/fixtures/search/{list}.tsv"));
+            for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                let ids = line.split('\t').nth(1).unwrap().split(',');
+                let unknown: Vec<&str> =
+                    ids.filter(|id| !namespaces.contains(id.trim().split('.').next().unwrap())).collect();
+                assert_eq!(unknown, [""; 0], "{list}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_as_an_api_is_no_document() {
+        let unreadable = root().join("tests/fixtures/openapi/unreadable");
+        for file in files(&unreadable, &["json", "yaml"]) {
+            assert!(!try_parse(&file).is_ok_and(|value| is_document(&value)), "{}", file.display());
+        }
+        for file in below(&root().join("tests/fixtures/openapi")).unwrap() {
+            assert!(holds_document(&file), "{}", file.display());
+        }
+        assert!(is_document(&json!({ "openapi": 3.1, "webhooks": {} })) && !is_document(&json!({ "openapi": 3.1 })));
+        assert!(!is_document(&json!({ "swagger": "1.2", "paths": {} })));
     }
 
     #[test]

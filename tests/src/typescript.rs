@@ -56,6 +56,8 @@ pub struct Written {
     pub fitting: usize,
     /// See `fitting`.
     pub wrong: usize,
+    /// The operations whose input or output could not be checked, because there is no value for it.
+    pub unjudged: Vec<String>,
     /// Where each operation is in the files.
     pub places: Places,
 }
@@ -79,6 +81,7 @@ impl Written {
         self.declarations += other.declarations;
         self.fitting += other.fitting;
         self.wrong += other.wrong;
+        self.unjudged.extend(other.unjudged);
         self.places.extend(other.places);
     }
 }
@@ -89,7 +92,12 @@ impl Written {
 /// If it cannot be read.
 pub fn read(path: &Path, namespace: &str) -> Result<Option<Vec<OperationSpec>>, String> {
     let location = path.to_str().ok_or("the path is no text")?;
-    let value = corpus::try_parse(path)?;
+    let value = match corpus::try_parse(path) {
+        Ok(value) => value,
+        // If the other library cannot read a file either, it is no document, unless it is known: that must be readable.
+        Err(_) if !corpus::is_known(path) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let read = if mcp::is_tool_list(&value) {
         mcp::read(&value, &mcp::ReadOptions::new().with_namespace(namespace))
     } else if corpus::is_document(&value) {
@@ -133,6 +141,9 @@ pub fn write(
         written.fitting += assign(&mut program.text, &own, &values);
         program.text.push_str("}\n");
         written.wrong += values.wrong.len();
+        if values.inputs.is_empty() || values.outputs.is_empty() {
+            written.unjudged.push(spec.id.to_string());
+        }
         for detail in details.iter().copied() {
             let text = describe(spec, detail, &names);
             match detail {

@@ -362,12 +362,10 @@ fn choose_content_type(spec: &OperationSpec, schema: &mut Value) {
     let first = properties.get(property).and_then(|choice| choice["enum"][0].as_str());
     let first = first.unwrap_or(&body.content_type).to_owned();
     properties.insert(property.to_owned(), json!({ "const": first }));
-    // Bodies of several schemas are alternatives under the titles that our reader gives them.
-    let alternatives = properties.get(body.property.as_ref()).and_then(|body| body["oneOf"].as_array());
-    let Some(alternative) = alternatives.and_then(|list| list.first()).cloned() else { return };
-    let title = alternative["title"].as_str().unwrap_or_default();
-    if ["Json", "Form", "Multipart", "Text", "Bytes"].contains(&title) {
-        properties.insert(body.property.clone().into_owned(), alternative);
+    // If the content types have different schemas, the body's own alternative is used.
+    let own = |at: u16| properties.get(body.property.as_ref())?.get("oneOf")?.get(usize::from(at)).cloned();
+    if let Some(own) = body.variant.and_then(own) {
+        properties.insert(body.property.clone().into_owned(), own);
     }
 }
 

@@ -15,20 +15,25 @@ use ops_tests::requests::{Made, inputs};
 use ops_tests::sample::Extent;
 use serde_json::Value;
 
-/// Documents of the corpus, if it is there: of several styles, with unions, recursion, uploads and streams. Of all 66, 7,793
-/// operations give what they should, and 67 do not: most describe a body for 204, which can have none.
+/// Documents of the corpus, or others in their place: of several styles, with unions, recursion, uploads and streams. In all 66
+/// documents, 7,793 operations return the expected result, and 67 do not: most describe a body for 204, which can have none.
 const CORPUS: [&str; 8] =
     ["asana", "discord", "github-api", "kubernetes-core-v1", "ollama", "openai", "opencode", "petstore"];
+
+/// For each `FAULTY` operations of documents that are not known, one may describe a response that no server can send, and two
+/// more in any case.
+const FAULTY: usize = 20;
 
 fn documents() -> Vec<PathBuf> {
     let mut files = corpus::files(&corpus::root().join("tests/fixtures/openapi"), &["json", "yaml"]);
     files.push(corpus::root().join("tests/fixtures/serve/shelter.yaml"));
     if std::env::var_os("OPS_SPECS").is_some() {
-        let all = corpus::files(&corpus::directory("OPS_SPECS", "openapi"), &["json", "yaml"]);
-        let is_named = |file: &PathBuf| CORPUS.iter().any(|name| file.file_stem().is_some_and(|stem| stem == *name));
-        files.extend(all.into_iter().filter(is_named));
+        let all = corpus::files(&corpus::directory("OPS_SPECS", "openapi"), &["json", "yaml", "yml"]);
+        let chosen = corpus::choose(&CORPUS, &all, corpus::holds_document).unwrap();
+        assert!(!chosen.is_empty(), "there are no documents");
+        files.extend(chosen);
     }
-    files.retain(|file| corpus::try_parse(file).is_ok_and(|value| corpus::is_document(&value)));
+    files.retain(|file| corpus::holds_document(file));
     files
 }
 
@@ -97,12 +102,17 @@ async fn run(path: &Path) -> (usize, Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_operation_gives_what_its_schema_allows() {
-    let (mut given, mut wrong) = (0, Vec::new());
+    let (mut known, mut unknown) = ((0, Vec::new()), (0, Vec::new()));
     for path in documents() {
         let (own, faults) = run(&path).await;
         println!("{}: {own} given, {} wrong", path.display(), faults.len());
-        given += own;
+        let (given, wrong) = if corpus::is_known(&path) { &mut known } else { &mut unknown };
+        *given += own;
         wrong.extend(faults);
     }
+    let (given, wrong) = known;
     assert!(given > 70 && wrong.is_empty(), "{given} given; {} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    let (given, wrong) = unknown;
+    println!("{given} given by documents that are not known; {} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.len() <= 2 + (given + wrong.len()) / FAULTY, "{given} given; {} wrong", wrong.len());
 }

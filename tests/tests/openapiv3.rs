@@ -2,8 +2,8 @@
 //!
 //! Operations by method and path, as many as there are; their parameters by name, place and whether they are required;
 //! the content types of their bodies, and whether a body is required; the statuses of their answers. Where the two differ
-//! on purpose, [`EXPECTED`] says why; `openapiv3/differences.yaml` has one of each kind. Documents that the other library does
-//! not read are listed, and must be fewer than a tenth.
+//! on purpose, [`EXPECTED`] says why; `openapiv3/differences.yaml` has one of each kind. Documents that the other library cannot
+//! read are printed. They must be fewer than a tenth of the known documents.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -269,15 +269,23 @@ fn compare() {
     let mut compared = Compared::default();
     let (mut found, mut wrong, mut unread) = (Found::new(), Vec::new(), Vec::new());
     for file in &files {
-        let document = corpus::parse(file);
-        if !document["openapi"].as_str().is_some_and(|version| version.starts_with("3.0")) {
+        let document = match corpus::try_parse(file) {
+            Ok(document) => document,
+            Err(error) => {
+                unread.push((corpus::is_known(file), format!("{}: {error}", file.display())));
+                continue;
+            }
+        };
+        if !document["openapi"].as_str().is_some_and(|version| version.starts_with("3.0"))
+            || !corpus::is_document(&document)
+        {
             continue;
         }
         let name = file.file_name().unwrap().to_string_lossy();
         let reference: OpenAPI = match serde_json::from_value(document.clone()) {
             Ok(reference) => reference,
             Err(error) => {
-                unread.push(format!("{name}: {error}"));
+                unread.push((corpus::is_known(file), format!("{name}: {error}")));
                 continue;
             }
         };
@@ -297,7 +305,8 @@ fn compare() {
     println!(
         "{documents} documents: {operations} operations, {parameters} parameters, {bodies} bodies, {statuses} statuses"
     );
-    println!("{} not read by the other library:\n{}", unread.len(), unread.join("\n"));
+    println!("{} not read by the other library:", unread.len());
+    unread.iter().for_each(|(_, why)| println!("{why}"));
     let times = |difference: Difference| found.get(&difference).copied().unwrap_or_default();
     for (difference, reason) in EXPECTED {
         println!("{difference:?}: {} ({reason})", times(*difference));
@@ -308,6 +317,7 @@ fn compare() {
     let left_out = times(Difference::NotInPath) + times(Difference::Undeclared) + times(Difference::LostReference);
     assert!(left_out <= parameters / 50 + LOST, "{left_out} of {parameters} parameters were not compared");
     assert!([operations, parameters, bodies, statuses].iter().all(|count| *count > 0), "something was not compared");
-    assert!(unread.len() * 10 < documents, "too much was not compared");
+    let unread = unread.iter().filter(|(is_known, _)| *is_known).count();
+    assert!(unread * 10 < documents, "too much was not compared");
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -1,7 +1,7 @@
 //! Real documents: each generates, each output compiles without a warning, and no operation is lost in silence.
 //!
-//! The documents are those of the directory in `OPS_SPECS`, of which a `SMOKE.txt` names the ones that are compiled;
-//! unset, our own.
+//! The documents are those of the directory in `OPS_SPECS`: the ones that its `SMOKE.txt` names, or else the small ones. If
+//! `OPS_SPECS` is not set, they are our own.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,9 @@ use ops_tests::corpus;
 use ops_tests::folder::{Folder, target};
 use ops_tests::program::cargo;
 
-/// The documents to compile: those that `SMOKE.txt` names, else all.
 fn documents() -> Vec<PathBuf> {
     let directory = corpus::directory("OPS_SPECS", "openapi");
-    let files = corpus::files(&directory, &["json", "yaml", "yml"]);
-    let list = directory.join("SMOKE.txt");
-    if list.exists() {
-        let list = std::fs::read_to_string(&list).unwrap();
-        return corpus::named(&list.split_whitespace().collect::<Vec<_>>().join("\n"), &files).unwrap();
-    }
-    // What is no document stands beside some corpora; what can't be read is to be refused by the generator.
-    files.into_iter().filter(|path| corpus::try_parse(path).map_or(true, |value| corpus::is_document(&value))).collect()
+    corpus::smoke(&directory, &corpus::files(&directory, &["json", "yaml", "yml"]))
 }
 
 fn generate(path: &Path) -> Result<Module, ops_codegen::Error> {

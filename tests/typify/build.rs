@@ -1,7 +1,8 @@
-//! Types of the same definitions, by two generators: some of each document of a fixed list, of the smallest documents of
-//! another directory, or of our own documents.
+//! Generates types of the same definitions by two generators. The definitions are from our own documents, and from those of a
+//! fixed list; the smallest other documents of the directory replace those that are missing.
 //!
-//! A document that gives nothing to compare is not passed over: the test is told, and says whether that is expected.
+//! If a document has nothing to compare, the test gets its name, and decides if that is expected. Other files of the directory
+//! are skipped. Neither is an error here, because that would stop the build of the whole workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,10 +10,17 @@ use std::path::{Path, PathBuf};
 
 use ops_codegen::Generator;
 use ops_runtime::openapi::FileSource;
-use ops_runtime::openapi::{ReadOptions, load};
+use ops_runtime::openapi::{ReadOptions, load, parse};
 use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec};
 use serde_json::{Value, json};
 use typify::{TypeSpace, TypeSpaceSettings};
+
+#[path = "../src/corpus/document.rs"]
+#[allow(unreachable_pub, reason = "it is public in the library of the tests")]
+mod document;
+#[path = "../src/corpus/known.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the other tests need more of it")]
+mod known;
 
 /// Documents of the corpus whose definitions differ in kind.
 const DOCUMENTS: &[&str] = &[
@@ -46,13 +54,15 @@ fn main() -> Result<(), Error> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let (mut modules, mut calls, mut schemas) = (String::new(), String::new(), Vec::new());
     let mut nothing = Vec::new();
-    for (at, file) in documents()?.iter().enumerate() {
+    let (given, own) = documents()?;
+    for (at, file) in given.iter().chain(&own).enumerate() {
         println!("cargo::rerun-if-changed={}", file.display());
-        let document = file.file_name().unwrap_or_default().to_string_lossy();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let document = if at < given.len() { name.into_owned() } else { format!("own/{name}") };
         let (api, _) = match load(&file.display().to_string(), &FileSource::new(), &ReadOptions::new()) {
             Ok(read) => read,
             Err(error) => {
-                nothing.push((document.into_owned(), error.to_string()));
+                nothing.push((document, error.to_string()));
                 continue;
             }
         };
@@ -65,7 +75,7 @@ fn main() -> Result<(), Error> {
         let (names, needed) = chosen(&all);
         if names.is_empty() {
             let why = if all.is_empty() { "no definitions" } else { "no definitions that the other generator takes" };
-            nothing.push((document.into_owned(), why.to_owned()));
+            nothing.push((document, why.to_owned()));
             continue;
         }
         let (source, types) = theirs(&names, &needed, &all).ok_or("what it took alone it does not take together")?;
@@ -86,36 +96,31 @@ fn main() -> Result<(), Error> {
         }
     }
     std::fs::write(out.join("schemas.json"), Value::from(schemas).to_string())?;
+    let is_known = given.iter().all(|file| known::is_known(file));
+    let is_corpus = is_known && known::matched(DOCUMENTS, &given).1.is_empty();
     let nothing = format!(
-        "/// The documents that gave nothing to compare, and why.\nconst NOTHING: &[(&str, &str)] = &{nothing:?};\n"
+        "/// The documents that gave nothing to compare, and why.\nconst NOTHING: &[(&str, &str)] = &{nothing:?};\n\
+         /// True if it is known what all documents have.\nconst IS_KNOWN: bool = {is_known};\n\
+         /// True if the documents of the list are among them.\nconst IS_CORPUS: bool = {is_corpus};\n"
     );
     std::fs::write(out.join("cases.rs"), format!("{modules}\n{nothing}\nfn cases(run: &mut Run) {{\n{calls}}}\n"))?;
     Ok(())
 }
 
-fn documents() -> Result<Vec<PathBuf>, Error> {
+/// The documents of the directory, unless it is our own, and our own documents.
+fn documents() -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = std::env::var_os("OPS_SPECS").unwrap_or_else(|| "tests/fixtures/openapi".into());
-    let folder = root.join(folder);
-    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut files: Vec<(u64, PathBuf)> = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|have| ["json", "yaml", "yml"].iter().any(|want| have == *want)) {
-            files.push((path.metadata()?.len(), path));
-        }
-    }
-    files.sort();
-    let files: Vec<PathBuf> = files.into_iter().map(|(_, path)| path).collect();
-    let is_named = |path: &&PathBuf| DOCUMENTS.iter().any(|name| path.file_name() == Some(name.as_ref()));
-    let named: Vec<PathBuf> = files.iter().filter(is_named).cloned().collect();
-    match named.len() {
-        0 if files.is_empty() => Err(format!("no documents in {}", folder.display()).into()),
-        // Another directory than the one whose documents are named.
-        0 => Ok(files.into_iter().take(DOCUMENTS.len()).collect()),
-        count if count == DOCUMENTS.len() => Ok(named),
-        _ => Err(format!("{} has some of the documents of the list, not all", folder.display()).into()),
-    }
+    let below = |folder: &Path| known::below(folder).map_err(|error| format!("{}: {error}", folder.display()));
+    let folder = std::env::var_os("OPS_SPECS").map(|folder| root.join(folder)).filter(|folder| !known::is_own(folder));
+    let given = match folder {
+        Some(folder) => known::choose(DOCUMENTS, &below(&folder)?, is_document)?,
+        None => Vec::new(),
+    };
+    Ok((given, below(&root.join("tests/fixtures/openapi"))?))
+}
+
+fn is_document(file: &Path) -> bool {
+    parse(&std::fs::read_to_string(file).unwrap_or_default()).is_ok_and(|value| document::is_document(&value))
 }
 
 /// Definitions that the other generator takes, and all that these need.

@@ -9,7 +9,7 @@ use std::process::Command;
 use ops_tests_book::pages::root;
 use ops_tests_book::sources::{Source, sources};
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprMethodCall, Lit, Pat, Stmt};
+use syn::{Expr, ExprMethodCall, Lit, Member, Pat, Stmt};
 
 mod golden;
 
@@ -237,7 +237,7 @@ fn examples() {
     page("examples.md", &text);
 }
 
-/// A diagnostic as the code makes it: `NAME` stands for what depends on the document.
+/// A diagnostic, as found in the source: words in capitals stand for the parts that depend on the document.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Told {
     message: String,
@@ -262,9 +262,10 @@ impl Finder {
             },
             Expr::Macro(call) if call.mac.path.is_ident("format") => {
                 let tokens = call.mac.tokens.to_string();
-                let first = syn::parse_str::<syn::ExprArray>(&format!("[{tokens}]")).ok();
-                let first = first.and_then(|list| list.elems.into_iter().next());
-                first.map(|first| self.texts(&first).iter().map(|text| blanked(text)).collect()).unwrap_or_default()
+                let list = syn::parse_str::<syn::ExprArray>(&format!("[{tokens}]")).ok();
+                let parts: Vec<Expr> = list.into_iter().flat_map(|list| list.elems).collect();
+                let Some((first, arguments)) = parts.split_first() else { return Vec::new() };
+                self.texts(first).iter().flat_map(|text| self.filled(text, arguments)).collect()
             }
             Expr::MethodCall(call) => self.texts(&call.receiver),
             Expr::Reference(inner) => self.texts(&inner.expr),
@@ -285,6 +286,51 @@ impl Finder {
         }
     }
 
+    /// The texts of a format string, with words in place of its arguments.
+    fn filled(&self, text: &str, arguments: &[Expr]) -> Vec<String> {
+        let (mut filled, mut arguments) = (vec![String::new()], arguments.iter());
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            let pieces = match c {
+                '{' | '}' if chars.next_if_eq(&c).is_some() => vec![c.to_string()],
+                '{' => {
+                    let inside: String = chars.by_ref().take_while(|c| *c != '}').collect();
+                    let named = syn::parse_str::<Expr>(inside.split(':').next().unwrap()).ok();
+                    let argument = named.as_ref().or_else(|| arguments.next());
+                    argument.map_or_else(|| vec!["NAME".to_owned()], |argument| self.words(argument))
+                }
+                c => vec![c.to_string()],
+            };
+            let continued = |start: &String| pieces.iter().map(|piece| format!("{start}{piece}")).collect::<Vec<_>>();
+            filled = filled.iter().flat_map(continued).collect();
+        }
+        filled
+    }
+
+    /// The words for an argument of a format string: the texts that it can be, if these are known, or a word for its kind.
+    fn words(&self, argument: &Expr) -> Vec<String> {
+        let name = name_of(argument).unwrap_or_default();
+        let is_const = name.len() > 1 && !name.contains(|c: char| c.is_ascii_lowercase());
+        let is_text = is_const || ["fault", "help", "more", "near", "ways"].contains(&name.as_str());
+        if let Some(texts) = self.texts.get(&name).filter(|texts| is_text && !texts.is_empty()) {
+            return texts.clone();
+        }
+        let word = match (name.as_str(), argument) {
+            ("kind" | "expected", _) => "TYPE",
+            ("what", _) => "PLACE",
+            // A closure that returns the name of a place.
+            (_, Expr::Call(call)) if call.args.is_empty() => "PLACE",
+            ("error" | "info" | "message" | "says", _) => "REASON",
+            ("bytes" | "left_out" | "len" | "most", _) => "N",
+            ("rivals", _) => "NAMES",
+            // A hint at the end of a sentence is optional.
+            ("hint", _) => "",
+            _ if is_const => "N",
+            _ => "NAME",
+        };
+        vec![word.to_owned()]
+    }
+
     fn last_of(&self, statements: &[Stmt]) -> Vec<String> {
         match statements.last() {
             Some(Stmt::Expr(expression, None)) => self.texts(expression),
@@ -300,20 +346,19 @@ impl Finder {
     }
 }
 
-/// A format whose arguments are `NAME`.
-fn blanked(text: &str) -> String {
-    let (mut blank, mut chars) = (String::new(), text.chars().peekable());
-    while let Some(c) = chars.next() {
-        match c {
-            '{' | '}' if chars.next_if_eq(&c).is_some() => blank.push(c),
-            '{' => {
-                while chars.next().is_some_and(|c| c != '}') {}
-                blank.push_str("NAME");
-            }
-            c => blank.push(c),
-        }
-    }
-    blank
+/// The name of an expression: of a variable, a const or a field, or of the function that it calls.
+fn name_of(expression: &Expr) -> Option<String> {
+    let name = match expression {
+        Expr::Path(path) => path.path.get_ident()?,
+        Expr::Field(field) => match &field.member {
+            Member::Named(name) => name,
+            Member::Unnamed(_) => return None,
+        },
+        Expr::MethodCall(call) => &call.method,
+        Expr::Call(call) => return name_of(&call.func),
+        _ => return None,
+    };
+    Some(name.to_string())
 }
 
 /// The severity and the message of `Diagnostic::warning(place, message)`.
@@ -369,6 +414,11 @@ impl<'ast> Visit<'ast> for Finder {
         visit::visit_expr_call(self, call);
     }
 
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+        let texts = self.texts(&item.expr);
+        self.texts.insert(item.ident.to_string(), texts);
+    }
+
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
         if module.ident != "tests" {
             visit::visit_item_mod(self, module);
@@ -379,8 +429,10 @@ impl<'ast> Visit<'ast> for Finder {
 #[test]
 fn diagnostics() {
     let mut text = String::from(
-        "# Diagnostics\n\nMade from the code: every message about a document, and what the reader or the generator did. `NAME` stands \
-         for a name or a value of the document. `ops inspect SPEC` shows the messages about your document, with line numbers.\n\n\
+        "# Diagnostics\n\nMade from the code: every message about a document, and what the reader or the generator did. Words in \
+         capitals stand for what the message has there: `NAME` for a name or a value of the document, `NAMES` for several, \
+         `PLACE` for a part of the document, such as a parameter, `TYPE` for a type of JSON, `N` for a number, and `REASON` for \
+         an explanation. `ops inspect SPEC` shows the messages about your document, with line numbers.\n\n\
          - A **note**: something was read in a way that its author may not have meant, or has no effect.\n\
          - A **warning**: something was left out or made less precise.\n\
          - An **error**: the document could not be read.\n\n\

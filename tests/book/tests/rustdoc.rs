@@ -77,24 +77,36 @@ fn fields(file: &str, name: &str) -> Vec<String> {
     options.filter_map(|line| line.split([',', ':']).next()).map(str::to_owned).collect()
 }
 
-/// The names of the public setters in a folder that set a bound or a timeout.
-fn bounds(folder: &Path, found: &mut Vec<String>) {
+/// Finds the public setters of bounds and timeouts in a folder, each with its type. A setter in a macro has an empty type.
+fn bounds(folder: &Path, found: &mut Vec<(String, String)>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if path.is_dir() {
             bounds(&path, found);
             continue;
         }
         let text = fs::read_to_string(&path).unwrap_or_default();
-        let setters = text
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("pub ")?.split_once("fn with_"))
-            .map(|(_, rest)| rest);
-        let names = setters.filter_map(|rest| rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next());
-        let is_bound =
-            |name: &&str| name.starts_with("max_") || ["timeout", "tolerance"].iter().any(|end| name.ends_with(end));
-        found.extend(names.filter(is_bound).map(|name| format!("with_{name}")));
+        let word =
+            |text: &str| -> String { text.chars().take_while(|c| *c == '_' || c.is_ascii_alphanumeric()).collect() };
+        let mut of = String::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("impl") {
+                let generic = if rest.starts_with('<') { rest.split_once("> ") } else { rest.split_once(' ') };
+                of = generic.map(|(_, rest)| word(rest)).unwrap_or_default();
+            } else if line == "}" {
+                of.clear();
+            }
+            let setter = line.trim().strip_prefix("pub ").and_then(|rest| rest.split_once("fn with_"));
+            let Some(name) = setter.map(|(_, rest)| word(rest)) else { continue };
+            if name.starts_with("max_") || ["timeout", "tolerance"].iter().any(|end| name.ends_with(end)) {
+                found.push((of.clone(), format!("with_{name}")));
+            }
+        }
     }
 }
+
+/// Types whose bounds do not protect a program from others: callers and authors set them for single calls, or a transport
+/// describes itself with them.
+const OWN: [&str; 5] = ["CallOptions", "CallRequest", "Open", "OperationSpec", "TransportInfo"];
 
 #[test]
 fn security_has_each_bound() {
@@ -103,34 +115,61 @@ fn security_has_each_bound() {
     bounds(&root().join("ops-runtime/src"), &mut all);
     // Setters that a macro makes of the fields of options are none of these: the fields are looked at below.
     let mut count = all.len();
-    for (heading, file, name, others) in [
-        ("\n## HTTP server\n", "serve/options.rs", "HttpServerOptions", &["expose_errors"][..]),
+    for (heading, file, name, prefix, others) in [
+        ("\n## HTTP server\n", "serve/options.rs", "HttpServerOptions", "", &["expose_errors"][..]),
         (
             "\n### MCP server over HTTP (`McpServerOptions`)\n",
             "mcp/server/options.rs",
             "McpServerOptions",
+            "",
             &["name", "version", "instructions", "page_size", "list_ttl", "expose_errors"],
         ),
+        ("\n## Programs in the sandbox\n", "program/limits.rs", "Limits", "with_", &[]),
     ] {
         let section = security.split(heading).nth(1).unwrap().split("\n## ").next().unwrap();
         let fields = fields(&format!("ops-runtime/src/{file}"), name);
         assert!(fields.len() > 10, "{name}: {fields:?}");
         count += fields.len();
         for field in fields.iter().filter(|field| !others.contains(&field.as_str())) {
-            assert!(section.contains(&format!("`{field}`")), "SECURITY.md does not have `{field}` below{heading}");
-            all.retain(|name| *name != format!("with_{field}"));
+            assert!(
+                section.contains(&format!("`{prefix}{field}`")),
+                "SECURITY.md does not have `{prefix}{field}` below{heading}"
+            );
+            all.retain(|(of, setter)| of != name || *setter != format!("with_{field}"));
         }
     }
     assert!(count > 100, "{count} bounds");
-    for name in all {
-        assert!(security.contains(&format!("{name}`")), "SECURITY.md does not have `{name}`");
+    // SECURITY.md must name a setter in a line that names its type, or in the section of that type: several types may have
+    // setters of the same name.
+    let sections: Vec<&str> = security.split("\n#").collect();
+    for (of, setter) in all.iter().filter(|(of, _)| !OWN.contains(&of.as_str())) {
+        let is_told = sections.iter().any(|section| {
+            let is_own = section.contains(&format!("Options without a type belong to `{of}`"));
+            let has = |line: &str| {
+                let is_of_it = line.contains(of.as_str()) || is_own && line.contains(&format!("`{setter}`"));
+                is_of_it && line.contains(&format!("{setter}`"))
+            };
+            section.lines().any(has)
+        });
+        assert!(is_told, "SECURITY.md does not have `{setter}` of `{of}`");
     }
 }
 
 /// Bounds without an option: where each is, its value, the row of SECURITY.md that has it, and how.
 #[rustfmt::skip]
-const CONSTANTS: [(&str, &str, &str, &str, &str); 28] = [
+const CONSTANTS: [(&str, &str, &str, &str, &str); 39] = [
     ("ops-runtime/src/http/auth/token.rs", "TIMEOUT", "Duration::from_secs(30)", "a request for a token", "30 s"),
+    ("ops-runtime/src/http/auth/token.rs", "MAX_ANSWER", "256 * 1024", "the response to a request for", "256 KiB"),
+    ("ops-runtime/src/http/auth/exchange.rs", "MAX_TOKEN", "16 * 1024", "the response to a request for", "16 KiB"),
+    ("ops-runtime/src/http/auth/exchange.rs", "MAX_TOKENS", "4_096", "exchanged tokens that", "4,096"),
+    ("ops-runtime/src/http/config.rs", "TIMEOUT", "Duration::from_secs(600)", "time to fetch one file", "10 min"),
+    ("ops-runtime/src/http/fetch.rs", "TIMEOUT", "Duration::from_secs(60)", "time to fetch one file", "60 s"),
+    ("ops-runtime/src/mcp/ask.rs", "MAX_REQUESTS", "32", "requests of the server in one", "32"),
+    ("ops-runtime/src/mcp/server/peer.rs", "STATE_TTL", "Duration::from_secs(3_600)", "the client's call with the response", "1 h"),
+    ("ops-runtime/src/mcp/server/tasks/ask.rs", "MAX", "100", "questions of an MCP task", "100"),
+    ("ops-runtime/src/serve/read/multipart.rs", "MAX_PARTS", "10_000", "parts of a multipart body", "10,000"),
+    ("ops-runtime/src/call/broker/workers.rs", "MAX_WORKERS", "10_000", "workers that a caller over", "10,000"),
+    ("ops-runtime/src/durable/schedule.rs", "MAX_PATTERN", "256", "a cron pattern", "256 bytes"),
     ("ops-runtime/src/http/import.rs", "ROUNDS", "16", "rounds of fetching", "16"),
     ("ops-runtime/src/documents/openapi/text.rs", "MAX_DEPTH", "512", "nesting of values", "512 levels"),
     ("ops-runtime/src/documents/openapi/yaml.rs", "ALIASED", "(1 << 20, 16)", "what YAML aliases", "1 MB + 16 bytes a byte"),

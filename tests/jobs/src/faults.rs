@@ -5,7 +5,8 @@
 //!   by silence to both sides, by silence to one, and by delays; a worker is killed every 5 s.
 //! - `disk`: the disk of a server is full for 8 s of each 20, then those of all three, in turn; a worker is killed every 5 s. A server whose disk
 //!   was full is started again, as `JetStream` ends there for good.
-//! - `clock`: the clock of a worker and of a submitter jumps by an hour or a day every 4 s; a worker is killed every 3 s.
+//! - `clock`: the clocks of a worker and of a submitter jump by an hour or a day every 4 s; a worker is killed every 3 s. At least
+//!   one job must have run while a clock was wrong.
 //!
 //! Every job that a submitter noted as acknowledged has to end exactly once, with its result or as a dead letter, and the
 //! queues have to be empty at the end. Of the jobs that do not always fail, at most 1 % may become dead letters, and none if only
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt;
 use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
@@ -51,7 +52,13 @@ fn note(folder: &str, file: &str, line: &str) {
     opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("the file of notes");
 }
 
-/// Does a little, and notes it. Each seventh fails at its first attempt, each hundredth always.
+/// The time by the clock of this process, in seconds since 1970.
+fn clock() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock after 1970").as_secs()
+}
+
+/// Works for a few milliseconds, and notes its number and the time. Each seventh job fails at its first attempt, each hundredth
+/// always.
 #[operation(namespace = "sink", kind = mutation)]
 async fn sink(context: &Context, number: u64) -> Result<u64, CallError> {
     let attempt = context.attempt();
@@ -59,7 +66,7 @@ async fn sink(context: &Context, number: u64) -> Result<u64, CallError> {
         return Err(CallError::execution("not now"));
     }
     sleep(Duration::from_millis(number % 20)).await;
-    note(FOLDER.get().expect("the folder"), "effects", &number.to_string());
+    note(FOLDER.get().expect("the folder"), "effects", &format!("{number} {}", clock()));
     Ok(number)
 }
 
@@ -346,6 +353,7 @@ pub(crate) async fn run(fault: &str, seconds: u64) {
     let folder = std::env::temp_dir().join(format!("ops-jobs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let folder = folder.to_str().expect("text").to_owned();
+    let began = clock();
     let mut field = Field::start(fault, folder.clone()).await;
     // It looks on, and is not disturbed.
     let engine = jobs(&field.servers.url()).await;
@@ -356,7 +364,7 @@ pub(crate) async fn run(fault: &str, seconds: u64) {
         field.second(fault, tick).await;
     }
     let open = field.settle(&engine).await;
-    let failures = count(&engine, &folder, fault).await + usize::from(open > 0);
+    let failures = count(&engine, &folder, fault, began).await + usize::from(open > 0);
     for worker in &mut field.workers {
         kill(worker).await;
     }
@@ -367,8 +375,9 @@ pub(crate) async fn run(fault: &str, seconds: u64) {
     assert_eq!(failures, 0, "jobs were lost, stuck or wrong");
 }
 
-/// Compares what was acknowledged with how it ended. Returns how much is wrong.
-async fn count(engine: &Jobs, folder: &str, fault: &str) -> usize {
+/// Compares the acknowledged jobs with how they ended. `began` is the start of the test by its clock. Returns the number of
+/// failures.
+async fn count(engine: &Jobs, folder: &str, fault: &str, began: u64) -> usize {
     let read = |file: &str| std::fs::read_to_string(Path::new(folder).join(file)).unwrap_or_default();
     let mut ids = BTreeMap::<u64, JobId>::new();
     let (mut failures, mut repeats) = (0, 0);
@@ -383,8 +392,17 @@ async fn count(engine: &Jobs, folder: &str, fault: &str) -> usize {
         }
     }
     let mut effects = HashMap::<u64, u64>::new();
-    for number in read("effects").lines().filter_map(|line| line.parse().ok()) {
+    // A time outside of this range is from a clock that has jumped: half an hour is less than any jump.
+    let (times, mut has_jumped) = (began - 1_800..=clock() + 1_800, false);
+    for line in read("effects").lines() {
+        let Some((number, time)) = line.split_once(' ') else { continue };
+        let (Ok(number), Ok(time)) = (number.parse(), time.parse()) else { continue };
         *effects.entry(number).or_default() += 1;
+        has_jumped |= !times.contains(&time);
+    }
+    if fault == "clock" && !has_jumped {
+        failures += 1;
+        println!("no job ran with a clock that is wrong: is `libfaketime` loaded?");
     }
     let mut listed = HashSet::new();
     let mut list = engine.dead_letters();

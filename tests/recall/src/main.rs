@@ -2,6 +2,9 @@
 //! `tests/search` says what is read and printed. `tests/search DIR... --operations` prints what can be found.
 
 mod catalogue;
+#[path = "../../src/corpus/known.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the other tests need more of it")]
+mod known;
 mod questions;
 
 use std::path::Path;
@@ -11,7 +14,7 @@ use std::time::{Duration, Instant};
 use ops_runtime::search::SearchIndex;
 
 use crate::catalogue::Catalogue;
-use crate::questions::Question;
+use crate::questions::{Question, Questions};
 
 const USAGE: &str = "usage: tests/search DIR... ((QUESTIONS.tsv [--bound RECALL])... [--quiet] | --operations)";
 
@@ -79,12 +82,20 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     println!("{} operations indexed in {} ms", index.len(), started.elapsed().as_millis());
 
     let mut is_good = true;
-    for (file, bound, questions) in &files {
+    for (file, bound, Questions { questions, left_out }) in &files {
+        if *left_out > 0 {
+            println!("{file}: {left_out} questions about documents that are not there");
+        }
+        if questions.is_empty() {
+            continue;
+        }
         let (recall, median) = asked(&index, questions, arguments.quiet);
         println!("{file}: {} questions, p50 of a search {:.2} ms", questions.len(), median.as_secs_f64() * 1e3);
         if let Some(bound) = bound.filter(|bound| recall[1] < *bound) {
-            is_good = false;
-            println!("recall@5 is below {bound}");
+            // The bound holds only if all questions are asked, and if only known documents are indexed.
+            let is_below = *left_out == 0 && catalogue.is_known();
+            is_good &= !is_below;
+            println!("recall@5 is below {bound}{}", if is_below { "" } else { ", which is for other documents" });
         }
         println!("recall@1 {:.3} recall@5 {:.3} recall@10 {:.3}", recall[0], recall[1], recall[2]);
     }

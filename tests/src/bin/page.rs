@@ -99,15 +99,24 @@ async fn run() -> Result<(), String> {
         Value::String("<b>long</b> `".repeat(LONG / 13));
     let specs = read(&hostile, "<img src=x onerror=alert(0)>")?;
     let hostile = serve(stubs(specs)?).await?;
-    let path = corpus::directory("OPS_SPECS", "openapi").join("github-api.json");
-    let large = match path.exists() {
-        true => Some(serve(stubs(read(&corpus::try_parse(&path)?, "github")?)?).await?),
-        false => None,
+    let large = match std::env::var_os("OPS_SPECS") {
+        Some(_) => Some(serve(stubs(read(&largest()?, "large")?)?).await?),
+        None => None,
     };
     println!("{}", json!({ "sample": sample, "nested": nested, "hostile": hostile, "large": large }));
     // The servers have threads of their own.
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map_err(|error| error.to_string())?;
     Ok(())
+}
+
+/// The largest document of the directory in `OPS_SPECS`.
+fn largest() -> Result<Value, String> {
+    let directory = corpus::directory("OPS_SPECS", "openapi");
+    let mut files = corpus::below(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |data| data.len())));
+    // Other files of the directory are skipped without a message, because the first printed line must have the URLs.
+    let mut documents = files.iter().filter_map(|file| corpus::try_parse(file).ok().filter(corpus::is_document));
+    documents.next().ok_or_else(|| format!("no documents in {}", directory.display()))
 }
 
 /// Serves a registry with its page; the URL.

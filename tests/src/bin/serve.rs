@@ -10,6 +10,18 @@ use ops_tests::serve::exchange::{self, Report};
 
 const USAGE: &str = "usage: tests/serve [DIR] [--only NAME] [--show N]";
 
+/// Numbers of excused differences: of requests that have a cause or cannot be sent, and of the server's own document.
+#[derive(Debug, Default)]
+struct Excused {
+    requests: usize,
+    differences: usize,
+}
+
+/// The most excused differences of our own documents, and of the other known ones. If some documents are missing, there are
+/// fewer.
+const OWN: Excused = Excused { requests: 4, differences: 11 };
+const KNOWN: Excused = Excused { requests: 75, differences: 0 };
+
 fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ran = runtime.map_err(|error| error.to_string()).and_then(|runtime| runtime.block_on(run()));
@@ -38,10 +50,11 @@ async fn run() -> Result<bool, String> {
     }
     let files = corpus::below(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let (mut total, mut documents, mut failed) = (Report::default(), 0, 0);
+    let (mut own, mut known) = (Excused::default(), Excused::default());
     for file in files {
         let name = file.strip_prefix(&directory).unwrap_or(&file).display().to_string();
         let is_wanted = only.is_empty() || only.iter().any(|only| name.starts_with(only.as_str()));
-        if !is_wanted || !corpus::try_parse(&file).map_or(true, |value| corpus::is_document(&value)) {
+        if !is_wanted || !corpus::holds_document(&file) {
             continue;
         }
         documents += 1;
@@ -49,6 +62,12 @@ async fn run() -> Result<bool, String> {
         let report = exchange::exchange(Path::new(&file), "served").await;
         print(&name, &report, show, started);
         failed += usize::from(report.failure.is_some());
+        let excused =
+            if corpus::is_own(&file) { Some(&mut own) } else { corpus::is_known(&file).then_some(&mut known) };
+        if let Some(excused) = excused {
+            excused.requests += report.lost.values().sum::<usize>() + report.unsent;
+            excused.differences += report.document.faults.len();
+        }
         total.operations += report.operations;
         total.requests += report.requests;
         total.same += report.same;
@@ -65,9 +84,15 @@ async fn run() -> Result<bool, String> {
     print("total", &total, 0, began);
     let differences = total.faults.len() + total.document.faults.len();
     println!("{documents} documents, {failed} failed, {differences} differences");
-    // Under one of a hundred operations may come out of a document in another form.
-    let is_close = total.document.faults.len() * 100 < total.document.operations;
-    Ok(failed == 0 && total.faults.is_empty() && is_close && total.requests > 0)
+    // There is no bound for other documents.
+    let is_within = [(own, OWN), (known, KNOWN)].map(|(excused, most)| {
+        let is_within = excused.requests <= most.requests && excused.differences <= most.differences;
+        if !is_within {
+            println!("{excused:?}, and at most {most:?}");
+        }
+        is_within
+    });
+    Ok(failed == 0 && total.faults.is_empty() && is_within == [true; 2] && total.requests > 0)
 }
 
 fn print(name: &str, report: &Report, show: usize, started: Instant) {

@@ -20,6 +20,10 @@ const USAGE: &str = "usage: tests/typescript [DIR..] [--full] [--only NAME] [--s
 const SHORT: usize = 2_400;
 const SHARE: f64 = 0.95;
 
+/// The most operations of known documents, our own included, for which no checked value can be made. If all are there, 101 have
+/// none.
+const UNJUDGED: usize = 105;
+
 /// So many documents are written at once.
 const THREADS: usize = 2;
 
@@ -78,7 +82,8 @@ fn run() -> Result<bool, String> {
             let written = typescript::write(&folder, plain, &specs, Judge::Nobody, details);
             let written = written.map_err(|error| error.to_string())?;
             print(name, &written, started);
-            documents.lock().map_err(|error| error.to_string())?.push((plain.clone(), specs, written));
+            let read = (plain.clone(), corpus::is_known(file), specs);
+            documents.lock().map_err(|error| error.to_string())?.push((read, written));
         }
         Ok::<(), String>(())
     };
@@ -87,9 +92,9 @@ fn run() -> Result<bool, String> {
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread has panicked".to_owned())?)
     })?;
     let (mut total, mut read) = (Written::default(), Vec::new());
-    for (name, specs, written) in documents.into_inner().map_err(|error| error.to_string())? {
+    for (document, written) in documents.into_inner().map_err(|error| error.to_string())? {
         total.add(written);
-        read.push((name, specs));
+        read.push(document);
     }
     let first = check(&compiler, &folder)?;
     let about = |complaint: &Complaint| typescript::operation(&total.places, complaint).map(str::to_owned);
@@ -97,17 +102,26 @@ fn run() -> Result<bool, String> {
         first.into_iter().partition(|complaint| about(complaint).is_some());
     // Where the first values that come to mind are none, others are made, and everything said of the operation again.
     let again: BTreeSet<String> = of_values.iter().filter_map(about).collect();
+    let (mut unjudged, mut of_known) = (Vec::new(), 0);
     if !again.is_empty() {
         let folder = self::folder("typescript-again")?;
         let mut fitting = 0;
-        for (name, specs) in &read {
+        for (name, is_known, specs) in &read {
             let specs: Vec<_> = specs.iter().filter(|spec| again.contains(&*spec.id)).cloned().collect();
             if !specs.is_empty() {
                 let written = typescript::write(&folder, name, &specs, Judge::Validator, details);
-                fitting += written.map_err(|error| error.to_string())?.fitting;
+                let written = written.map_err(|error| error.to_string())?;
+                fitting += written.fitting;
+                of_known += if *is_known { written.unjudged.len() } else { 0 };
+                unjudged.extend(written.unjudged);
             }
         }
-        println!("again, with {fitting} values that are known to fit: {} operations", again.len());
+        println!(
+            "again, with {fitting} values that are known to fit: {} operations; {} have no such input or output",
+            again.len(),
+            unjudged.len()
+        );
+        unjudged.iter().take(show).for_each(|id| println!("    {id}: no such value of one of its schemas"));
         complaints.extend(check(&compiler, &folder)?);
     }
     let documents = read.len();
@@ -124,7 +138,13 @@ fn run() -> Result<bool, String> {
     total.short.iter().rev().take(show).for_each(|(size, id)| println!("    {id}: {size} bytes"));
     print("total", &total, began);
     println!("{documents} documents, {} complaints, short {share:.4}", complaints.len());
-    Ok(complaints.is_empty() && share >= SHARE && total.operations > 0 && total.fitting > 0)
+    let is_judged = of_known <= UNJUDGED;
+    if !is_judged {
+        println!("{of_known} operations of known documents have no such input or output");
+    }
+    // A single document may require nothing, so that no value is wrong.
+    let is_told = total.fitting > 0 && (total.wrong > 0 || !only.is_empty());
+    Ok(complaints.is_empty() && share >= SHARE && total.operations > 0 && is_told && is_judged)
 }
 
 /// An empty folder for the compiler.
@@ -143,7 +163,7 @@ fn check(compiler: &Compiler, folder: &Path) -> Result<Vec<Complaint>, String> {
 }
 
 fn print(name: &str, written: &Written, started: Instant) {
-    let Written { operations, short, whole, declarations, fitting, wrong, places: _ } = written;
+    let Written { operations, short, whole, declarations, fitting, wrong, unjudged: _, places: _ } = written;
     let is_short = short.iter().filter(|(size, _)| *size <= SHORT).count();
     let bytes: usize = short.iter().map(|(size, _)| size).sum();
     println!(

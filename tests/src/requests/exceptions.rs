@@ -1,12 +1,13 @@
 //! The list of what cannot agree, and why: `document | operation | place | what is found`, a line each.
 //!
 //! A line explains a fault only if what is found begins with what the line says. One that explains nothing, although its
-//! document was run, is a fault itself.
+//! document was run, is a fault itself. A document of ours is called `own/NAME`.
 
 use std::cell::Cell;
 use std::path::Path;
 
 use super::Fault;
+use crate::corpus;
 
 /// The lines of the list.
 #[derive(Debug, Default)]
@@ -40,8 +41,9 @@ impl Exceptions {
 
     /// Whether a line explains a fault of a document.
     pub fn explain(&self, document: &Path, fault: &Fault) -> bool {
+        let document = corpus::label(document);
         let fits = |exception: &&Exception| {
-            document.file_stem().is_some_and(|stem| stem == exception.document.as_str())
+            exception.document == document
                 && exception.operation == fault.operation
                 && exception.place == fault.difference.place
                 && fault.difference.found.starts_with(&exception.found)
@@ -56,9 +58,8 @@ impl Exceptions {
 
     /// The lines about documents that were run which explain nothing.
     pub fn idle(&self, documents: &[&Path]) -> Vec<String> {
-        let ran = |exception: &&Exception| {
-            documents.iter().any(|path| path.file_stem().is_some_and(|stem| stem == exception.document.as_str()))
-        };
+        let documents: Vec<String> = documents.iter().map(|document| corpus::label(document)).collect();
+        let ran = |exception: &&Exception| documents.contains(&exception.document);
         let idle = self.0.iter().filter(ran).filter(|exception| !exception.is_used.get());
         idle.map(|line| format!("{} | {} | {} | {}", line.document, line.operation, line.place, line.found)).collect()
     }
@@ -88,6 +89,13 @@ mod tests {
         assert!(list.explain(pets, &fault("show", "input", "/a does not match \"x | y\"; more")));
         assert_eq!(list.idle(&[pets]), ["pets | list | input | /b"]);
         assert!(list.idle(&[Path::new("dogs.json")]).is_empty());
+        // In the list, our own document is called `own/swagger`, and any other one of this name `swagger`.
+        let own = corpus::root().join("tests/fixtures/openapi/swagger.yaml");
+        let list = Exceptions::parse("swagger | renamePet | input | /a").unwrap();
+        assert!(list.idle(&[&own]).is_empty() && !list.explain(&own, &fault("renamePet", "input", "/a")));
+        let list = Exceptions::parse("own/swagger | renamePet | input | /a").unwrap();
+        assert!(list.explain(&own, &fault("renamePet", "input", "/a")) && list.idle(&[&own]).is_empty());
+        assert!(!list.explain(Path::new("swagger.yaml"), &fault("renamePet", "input", "/a")));
         assert!(Exceptions::parse("pets | show | input").is_err());
         assert!(Exceptions::parse("pets | show |  | x").is_err());
     }

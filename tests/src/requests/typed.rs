@@ -39,9 +39,7 @@ impl Source {
         for file in files {
             let name = file.strip_prefix(directory).unwrap_or(file).display().to_string();
             let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| name.starts_with(wanted.as_str()));
-            // What can't be read is a document that fails.
-            let is_document = corpus::try_parse(file).map_or(true, |value| corpus::is_document(&value));
-            if is_wanted && is_document {
+            if is_wanted && corpus::holds_document(file) {
                 let letters =
                     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
                 let namespace = format!("of_{}_{}", sources.len(), letters.collect::<String>());

@@ -74,6 +74,7 @@ fn differences(before: &OperationSpec, after: &OperationSpec) -> Vec<Fault> {
         }
     };
     tell("the kind", format!("{:?}", before.kind), format!("{:?}", after.kind));
+    tell("what it may change", before.may_change().to_string(), after.may_change().to_string());
     tell("the version", before.version.to_string(), after.version.to_string());
     // Without a title, the summary is made of the description.
     let title = after.title.as_ref().filter(|_| before.title.is_some());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::binding::{HttpBinding, ParameterStyle, SecurityKind, SecurityScheme};
+use ops_runtime::binding::{HttpBinding, SecurityKind, SecurityScheme};
 use ops_runtime::registry::CancelToken;
 use ops_runtime::serve::{HttpServer, HttpServerOptions, Unauthorized};
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::requests::{Made, inputs};
+use crate::serve::cause::{Cause, cause};
 use crate::serve::document;
 
 /// A call may take this long.
@@ -43,23 +44,6 @@ pub struct Report {
     pub faults: Vec<Fault>,
     /// How the document that the server gives differs from the one that was served.
     pub document: document::Report,
-}
-
-/// Why a request can't be read back as it was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// Nothing is sent for a list or an object that is empty, outside JSON.
-    Empty,
-    /// A style writes its delimiter and the same character inside an item alike.
-    Delimiter,
-    /// The schema takes a value, or a list of it: one looks like the other.
-    ListOfOne,
-    /// Several operations have the same method and path, and differ by what is not sent.
-    SamePath,
-    /// Parameters stand side by side in the path: nothing tells where one ends.
-    SideBySide,
-    /// The server refuses every call, because the operation's security requirement can't be read.
-    Unreadable,
 }
 
 /// A request that did not come in as it was sent.
@@ -208,15 +192,14 @@ async fn send(caller: &Registry, specs: &[OperationSpec], made: &Made, kept: &Ke
 
 /// True if no way to authenticate of the operation can be read.
 fn is_closed(spec: &OperationSpec) -> bool {
-    let unknown = SecurityKind::Other("unknown".into());
     spec.http().is_some_and(|http| {
-        let is_unread = |scheme: &SecurityScheme| scheme.kind == unknown;
+        let is_unread = |scheme: &SecurityScheme| scheme.kind == SecurityKind::UNKNOWN;
         !http.security.is_empty() && http.security.iter().all(|way| way.schemes.iter().any(is_unread))
     })
 }
 
 /// What differs between what was sent and what came in.
-fn compare(made: &Made, came: &[(String, Value)], said: &CallError) -> Vec<Fault> {
+pub(super) fn compare(made: &Made, came: &[(String, Value)], said: &CallError) -> Vec<Fault> {
     let Made { spec, input, .. } = made;
     let fault = |came: String| {
         let (operation, place) = (spec.name().to_owned(), String::new());
@@ -250,99 +233,6 @@ fn compare(made: &Made, came: &[(String, Value)], said: &CallError) -> Vec<Fault
         });
     }
     faults
-}
-
-/// Why a request can't come in as it was sent; `None` if nothing in how it is written says why.
-fn cause(
-    made: &Made,
-    specs: &[OperationSpec],
-    came: Option<&(String, Value)>,
-    faults: &[Fault],
-    said: &CallError,
-) -> Option<Cause> {
-    let binding = made.spec.http()?;
-    let path = |binding: &HttpBinding| binding.path.split('#').next().unwrap_or_default().to_owned();
-    let is_same = |other: &&OperationSpec| {
-        other.http().is_some_and(|own| own.method == binding.method && path(own) == path(binding))
-    };
-    if specs.iter().filter(is_same).count() > 1 {
-        return Some(Cause::SamePath);
-    }
-    let violations = said.details()["body"]["violations"].as_array().cloned().unwrap_or_default();
-    let is_missing = |violation: &Value| {
-        violation["message"].as_str().is_some_and(|message| message.contains("required") || message.contains("one of"))
-    };
-    let Some((_, came)) = came else {
-        let is_plain = !binding.bodies.iter().any(|body| body.content_type.contains("json"));
-        let holds = holds_nothing_inside(&made.input) && is_plain;
-        return (holds && !violations.is_empty() && violations.iter().all(is_missing)).then_some(Cause::Empty);
-    };
-    if without_nothing(&made.input) == without_nothing(came) {
-        return Some(Cause::Empty);
-    }
-    let is_delimited = faults.iter().all(|fault| {
-        let mut place = fault.place.split('/').skip(1);
-        let (property, name) = (place.next().unwrap_or_default(), place.next().unwrap_or_default());
-        let own = binding.parameters.iter().filter(|own| own.property == property).map(|own| (own.style, own.explode));
-        let bodies = binding.bodies.iter().filter(|body| body.property == property);
-        let fields = bodies.flat_map(|body| body.fields.iter()).filter(|field| field.name == name);
-        let styles = own.chain(fields.filter_map(|field| field.style)).filter(|(_, explode)| !explode);
-        let mut delimiters = styles.map(|(style, _)| match style {
-            ParameterStyle::SpaceDelimited => ' ',
-            ParameterStyle::PipeDelimited => '|',
-            _ => ',',
-        });
-        delimiters.any(|delimiter| made.input[property].to_string().contains(delimiter))
-    });
-    if is_delimited {
-        return Some(Cause::Delimiter);
-    }
-    if is_side_by_side(binding, &made.input, came, faults) {
-        return Some(Cause::SideBySide);
-    }
-    faults.iter().all(|fault| fault.sent == format!("[{}]", fault.came)).then_some(Cause::ListOfOne)
-}
-
-/// True if all faults are of parameters that stand side by side in the path, and came in together as they were sent.
-fn is_side_by_side(binding: &HttpBinding, sent: &Value, came: &Value, faults: &[Fault]) -> bool {
-    let mut found = Vec::new();
-    for segment in binding.path.split('/').filter(|segment| segment.contains("}{")) {
-        let names: Vec<&str> = segment.split(['{', '}']).filter(|name| !name.is_empty()).collect();
-        let texts = |input: &Value| -> String {
-            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            names.iter().filter_map(|name| input.get(name)).map(text).collect()
-        };
-        if texts(sent) != texts(came) {
-            return false;
-        }
-        found.extend(names);
-    }
-    faults.iter().all(|fault| found.iter().any(|name| fault.place == format!("/{name}")))
-}
-
-/// True if an empty list or object is in a value.
-fn holds_nothing_inside(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => items.is_empty() || items.iter().any(holds_nothing_inside),
-        Value::Object(members) => members.is_empty() || members.values().any(holds_nothing_inside),
-        _ => false,
-    }
-}
-
-/// A value without empty lists and objects, and without what holds nothing else.
-fn without_nothing(value: &Value) -> Option<Value> {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<Value> = items.iter().filter_map(without_nothing).collect();
-            (!items.is_empty()).then_some(Value::Array(items))
-        }
-        Value::Object(members) => {
-            let members = members.iter().filter_map(|(name, value)| Some((name.clone(), without_nothing(value)?)));
-            let members: Map<String, Value> = members.collect();
-            (!members.is_empty()).then_some(Value::Object(members))
-        }
-        value => Some(value.clone()),
-    }
 }
 
 /// The names of two objects, each once.

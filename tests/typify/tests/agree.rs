@@ -4,7 +4,7 @@
 //! write alike, and what it refuses either may take: what differs must be of a kind that [`EXPECTED`] gives a reason for.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ops_runtime::Operation;
 use ops_runtime::record::{from_value, to_value};
@@ -34,6 +34,8 @@ struct Run {
     values: usize,
     accepted: usize,
     found: BTreeMap<&'static str, usize>,
+    /// The kinds of differences that occur in documents other than our own.
+    of_others: BTreeSet<&'static str>,
     wrong: Vec<String>,
     /// The definitions of which no value was taken by both.
     hollow: Vec<String>,
@@ -70,6 +72,9 @@ impl Run {
             match kind {
                 Some(kind) if EXPECTED.iter().any(|(expected, _)| *expected == kind) => {
                     *self.found.entry(kind).or_default() += 1;
+                    if !document.starts_with("own/") {
+                        self.of_others.insert(kind);
+                    }
                 }
                 Some(kind) => self.wrong.push(format!(
                     "{document} {name}: {kind}: {value}\n  ours   {ours:?}\n  theirs {theirs:?}\n  schema {}",
@@ -251,7 +256,7 @@ fn only(value: &Value, of: &Value) -> Value {
 }
 
 /// Definitions of which no value is compared: values as deep as these ask for are made of no schema.
-const HOLLOW: [&str; 2] = ["deep.json Deep_a_a", "deep.json Deep_a_a_2"];
+const HOLLOW: [&str; 2] = ["own/deep.json Deep_a_a", "own/deep.json Deep_a_a_2"];
 
 /// Kinds of which the documents of the corpus, a fixed list, have no value.
 const NOT_IN_CORPUS: [&str; 1] = ["limits"];
@@ -269,15 +274,17 @@ fn both_take_and_write_the_same() {
     for (kind, reason) in EXPECTED {
         println!("{kind}: {} ({reason})", run.found.get(kind).unwrap_or(&0));
     }
-    if corpus::directory("OPS_SPECS", "openapi").join("oxide-keeper.json").exists() {
+    if IS_CORPUS {
         let kinds = EXPECTED.iter().map(|(kind, _)| *kind);
-        let idle: Vec<&str> = kinds.filter(|kind| !run.found.contains_key(kind)).collect();
+        let idle: Vec<&str> = kinds.filter(|kind| !run.of_others.contains(kind)).collect();
         assert_eq!(idle, NOT_IN_CORPUS, "what is expected and does not occur");
     }
     assert!(run.definitions > 0 && run.accepted > 0, "nothing was compared");
     println!("{} definitions of which no value is taken by both: {}", run.hollow.len(), run.hollow.join(", "));
-    // Only our own document has such definitions.
-    assert!(run.hollow.is_empty() || run.hollow == HOLLOW, "nothing of these is compared: {}", run.hollow.join(", "));
+    // Among the known documents, only our own may have such definitions (`HOLLOW`). In others, some schemas may accept no value.
+    let few = if IS_KNOWN { 0 } else { 1 + run.definitions / 8 };
+    let others = run.hollow.iter().filter(|hollow| !HOLLOW.contains(&hollow.as_str())).count();
+    assert!(others <= few, "nothing of these is compared: {}", run.hollow.join(", "));
     let is_explained = |(_, why): &&(&str, &str)| why.starts_with("no definitions");
     let unexplained: Vec<_> = NOTHING.iter().filter(|nothing| !is_explained(nothing)).collect();
     assert!(unexplained.is_empty(), "documents that could not be read: {unexplained:?}");

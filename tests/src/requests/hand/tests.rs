@@ -139,13 +139,13 @@ fn what_is_recorded_is_compared_as_a_whole() {
 }
 
 #[test]
-fn a_list_whose_documents_are_there_in_part_is_an_error() {
+fn documents_of_a_list_that_are_not_there_are_replaced() {
     let sources =
         ["pets", "shop"].map(|name| Source { namespace: name.to_owned(), path: PathBuf::from(format!("{name}.json")) });
-    let few = |list: &str, must_have_all| super::few(&sources, list, 1, must_have_all).map(|few| few.len());
-    assert_eq!(few("pets\nshop", true), Ok(2));
-    assert_eq!(few("pets\nbooks", false), Ok(1));
-    assert!(few("pets\nbooks", true).is_err_and(|error| error.ends_with(": books")));
-    // Of a directory that has none of them, the smallest are taken.
-    assert_eq!(few("books", true), Ok(1));
+    let few = |list: &str| super::few(&sources, list).map(|few| few.len());
+    assert_eq!(few("pets\nshop"), Ok(2));
+    assert_eq!(few("pets"), Ok(1));
+    assert_eq!(few("pets\nmuseum"), Ok(2));
+    assert_eq!(few("museum"), Ok(1));
+    assert!(few("pets\nbooks").is_err_and(|error| error.ends_with(": books")));
 }

@@ -1,6 +1,7 @@
 //! Several documents in one crate of which only what the crate names is generated (`only_used`).
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use ops_codegen::Builder;
 use ops_runtime::spec::OperationKind;
@@ -43,12 +44,23 @@ struct Part {
     other: Option<(String, String)>,
 }
 
-/// The documents, spread over the directory.
+fn size(file: &Path) -> u64 {
+    file.metadata().map_or(u64::MAX, |data| data.len())
+}
+
+/// Documents from all over the directory. If it has only large documents, it is the smallest one.
 fn sources() -> Vec<Source> {
     let directory = corpus::directory("OPS_SPECS", "openapi");
     let mut files = corpus::below(&directory).unwrap();
-    files.retain(|file| file.metadata().is_ok_and(|data| data.len() <= LARGEST));
-    let all = Source::all(&directory, &files, &[]);
+    files.sort_by_key(|file| size(file));
+    let small = files.partition_point(|file| size(file) <= LARGEST);
+    let large = files.split_off(small);
+    files.sort();
+    let mut all = Source::all(&directory, &files, &[]);
+    if all.is_empty() {
+        let smallest = large.into_iter().find(|file| corpus::holds_document(file));
+        all = Source::all(&directory, &smallest.into_iter().collect::<Vec<_>>(), &[]);
+    }
     let step = all.len().div_ceil(DOCUMENTS).max(1);
     let mut chosen: Vec<Source> = all.into_iter().step_by(step).collect();
     for (number, source) in chosen.iter_mut().enumerate() {
@@ -71,7 +83,12 @@ impl Part {
             let (operation, spec) = all.remove((seed * 31 + pick * 17) % all.len());
             let own = code.operations.iter().find(|own| own.id == *spec.id).unwrap();
             let sample = expected::sample(&raw, &operation, &spec, Extent::Required);
-            let call = Writer { code: &code, module: "api" }.call(own, &sample.input).unwrap();
+            let call = match (Writer { code: &code, module: "api" }).call(own, &sample.input) {
+                Ok(call) => call,
+                // No value matches the schema of a document that is not known.
+                Err(_) if !sample.fits && !corpus::is_known(&source.path) => continue,
+                Err(error) => panic!("{}: {}: {error}", source.path.display(), own.id),
+            };
             calls.push(write::case(own, &call.source));
             wanted.push(call.json);
             named.insert(own.id.clone());
@@ -204,6 +221,9 @@ async fn what_is_named_is_there_and_the_rest_is_called_by_id() {
     let mut arrived = recorder.take().into_iter();
     parts.iter().for_each(|part| part.judge(&mut lines, &mut arrived));
     assert!(lines.next().is_none() && arrived.next().is_none());
-    // Of small documents, all may be named.
-    assert!(parts.iter().filter(|part| part.other.is_some()).count() * 2 > parts.len());
+    // In a small document, the code may name all operations, so that no other one is left. Some directories have only such
+    // documents.
+    let sent = parts.iter().filter(|part| part.other.is_some()).count();
+    let is_known = parts.iter().all(|part| corpus::is_known(&part.source.path));
+    assert!(!parts.is_empty() && (sent * 2 > parts.len() || !is_known), "{sent} of {}", parts.len());
 }
