@@ -99,13 +99,12 @@
 //!
 //! Schemas and values come from strangers, so everything is bounded. A value is followed to about 280 levels (JSON is
 //! parsed to 128), a schema to 100; made-up values have up to 65,536 characters or items each; patterns are bounded in
-//! size and time. Anything beyond does not conform, stays unchanged, and is reported.
+//! size and time. What is beyond does not conform, stays unchanged, and is reported.
 //!
-//! The time for a value is proportional to its size, for any schema: it takes at most 512 steps (each checks a schema
-//! against a node, or up to 8 variants of a union) for each node and each 32 bytes of text, and 2^18 for a small value.
-//! What defaults fill in counts, too, also if it is left out again because it does not conform.
-//! A value that takes more does not conform, and stays unchanged from where the steps ran out. The first violation or
-//! repair then says so. Only 1,000 violations or repairs are listed, and a last one says how many more there are.
+//! The time for a value is proportional to its size, for any schema: at most 512 steps (each checks a schema against a
+//! node, or up to 8 variants of a union) for each node and each 32 bytes of text, and 2^18 for a small value. Filled-in
+//! defaults count, even if they are dropped again. A value that takes more does not conform, and stays unchanged from
+//! where the steps ran out; the first violation or repair says so. Of these, 1,000 are listed; a last one counts the rest.
 
 mod budget;
 mod check;
@@ -326,8 +325,7 @@ impl CompiledSchema {
             let (expected, found) = (budget::expectation(), repair::kind(Some(&value)).into());
             repairs.insert(0, Repair { pointer: String::new(), expected, found, change: Change::Kept });
         }
-        let (steps, largest) = (checker.budget.steps(), checker.budget.counted());
-        Repaired { value, repairs, more, has_ended, steps, largest }
+        Repaired { value, repairs, more, has_ended, steps: checker.budget.steps(), largest: checker.budget.counted() }
     }
 
     /// The result of [`cast`](Self::cast) for an absent value, as of a handler without result; `None` if it conforms.

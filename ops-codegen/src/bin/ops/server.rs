@@ -257,7 +257,7 @@ const PARTS: [&str; 4] = ["info", "paths", "webhooks", "inputSchema"];
 /// Its commands are run, so only this decides it.
 ///
 /// # Errors
-/// If the text has members of both. Its servers are not started, since a document may come from elsewhere.
+/// If the text has members of a configuration and of a document. It may be a stranger's document, so no server is started.
 pub(crate) fn holds_config(text: &str) -> Result<bool, String> {
     // The servers of most documents are a list: those are not parsed once more.
     let is_elsewhere = |key: &str| starts(text, key).iter().all(|start| *start == Some('['));

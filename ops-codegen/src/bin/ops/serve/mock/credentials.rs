@@ -1,5 +1,5 @@
 //! Credentials with any value: a mock server refuses requests without those that a document requires, whatever their
-//! value. It does not check credentials that the document does not describe, since nobody can tell if a request has them.
+//! value. If the document does not describe how a credential is sent, the mock does not ask for it.
 
 use std::collections::BTreeMap;
 use std::future::ready;
