@@ -376,6 +376,7 @@ fn additions_of_3_2() {
             ] },
             "additionalOperations": {
                 "COPY": { "operationId": "copy", "requestBody": { "content": { "application/json": { "$ref": "#/components/mediaTypes/Json" } } } },
+                "delete": { "operationId": "drop" },
                 "NOT ONE": {},
             },
         } },
@@ -390,7 +391,9 @@ fn additions_of_3_2() {
     let (same, _) = openapi::read(&document, &ReadOptions::new().with_namespace("api")).unwrap();
     assert_eq!(api.definitions, same.definitions);
     let found: Vec<_> = api.operations.iter().map(|o| (o.id.as_ref(), http(o).method.as_ref(), o.kind)).collect();
-    assert_eq!(found, [("api.search", "QUERY", OperationKind::Query), ("api.copy", "COPY", OperationKind::Mutation)]);
+    let (copy, drop) = (("api.copy", "COPY", OperationKind::Mutation), ("api.drop", "delete", OperationKind::Mutation));
+    assert_eq!(found, [("api.search", "QUERY", OperationKind::Query), copy, drop]);
+    assert!(api.operations[2].matches("DELETE *") && api.operations[1].matches("COPY /a"));
     let parameters = &http(&api.operations[0]).parameters;
     let row = |p: &ops_runtime::binding::HttpParameter| (p.location, p.style, p.allow_reserved);
     use ops_runtime::binding::ParameterLocation::{Cookie, QueryString};
@@ -401,7 +404,7 @@ fn additions_of_3_2() {
     let discriminator = &api.definitions.get("A").unwrap().schema.to_value().unwrap()["discriminator"];
     assert_eq!(discriminator, &json!({ "propertyName": "kind", "defaultMapping": "#/$defs/B" }));
     let warnings: Vec<_> = diagnostics.iter().filter(|d| d.severity == Severity::Warning).map(|d| &d.message).collect();
-    assert_eq!(warnings, ["`NOT ONE` is not a method"]);
+    assert_eq!(warnings, ["`delete` is not the method `DELETE`", "`NOT ONE` is not a method"]);
 }
 
 #[test]

@@ -69,8 +69,9 @@ fn unaccounted(document: &Value, api: &Api, diagnostics: &[Diagnostic]) -> Vec<S
             }
         }
     }
-    // Some write `:id` for `{id}`.
+    // Some write `:id` for `{id}`, or leave out the first slash.
     let braced = |path: &str| {
+        let path = if path.starts_with('/') { path } else { &format!("/{path}") };
         let name = |segment: &str| segment.strip_prefix(':').map(|name| format!("{{{name}}}"));
         path.split('/').map(|part| name(part).unwrap_or_else(|| part.to_owned())).collect::<Vec<_>>().join("/")
     };

@@ -2,6 +2,7 @@
 #![cfg(feature = "openapi")]
 
 use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 fn read(version: &str, schemas: &Value) -> (Value, Vec<String>) {
@@ -175,4 +176,183 @@ fn a_made_up_name_of_a_parameter_is_no_other_parameter() {
             ("id_header", "id_header"),
         ]
     );
+}
+
+#[test]
+fn a_part_that_has_a_schema_is_meant_as_that_schema() {
+    let to = |place: &str| json!({ "$ref": format!("#/components/{place}") });
+    let response = |kind: &str, media: Value| json!({ "description": "", "content": { kind: media } });
+    let of = |schema: Value| json!({ "schema": schema });
+    let two = json!({ "text/plain": { "schema": { "type": "string" } }, "application/json": of(to("schemas/Task")) });
+    let properties = json!({
+        "accepted": to("responses/202"),
+        "again": to("responses/Again"),
+        "body": to("requestBodies/Two"),
+        "circle": to("responses/Circle"),
+        "limit": to("parameters/Limit"),
+        "nothing": to("responses/Nothing"),
+        "task": to("schemas/Task"),
+    });
+    let document = json!({
+        "openapi": "3.0.3",
+        "paths": {},
+        "components": {
+            "schemas": {
+                "Task": { "type": "object" },
+                "X": { "type": "object", "properties": properties },
+            },
+            "responses": {
+                "202": response("application/json", of(to("schemas/Task"))),
+                "Again": response("application/json", of(to("responses/202"))),
+                "Circle": response("application/json", of(to("responses/Circle"))),
+                "Nothing": response("application/json", json!({})),
+            },
+            "requestBodies": { "Two": { "content": two } },
+            "parameters": { "Limit": { "name": "limit", "in": "query", "schema": { "type": "integer" } } },
+        },
+    });
+    let (api, diagnostics) = openapi::read(&document, &ReadOptions::new()).unwrap();
+    let definitions = api.definitions.as_slice().iter();
+    let schemas: Value = definitions.map(|d| (d.name.to_string(), d.schema.to_value().unwrap().into_owned())).collect();
+    let task = json!({ "$ref": "#/$defs/Task" });
+    let properties = json!({
+        "accepted": task,
+        "again": task,
+        "body": task,
+        "circle": {},
+        "limit": { "$ref": "#/$defs/Limit" },
+        "nothing": {},
+        "task": task,
+    });
+    let wanted = json!({
+        "Task": { "type": "object" },
+        "X": { "type": "object", "properties": properties },
+        "Limit": { "type": "integer" },
+    });
+    assert_eq!(schemas, wanted);
+    let told: Vec<_> = diagnostics
+        .iter()
+        .map(|d| (d.pointer.trim_start_matches("/components/schemas/X/properties/"), d.message.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("accepted", "`#/components/responses/202` is not a schema"),
+            ("again", "`#/components/responses/Again` is not a schema"),
+            ("body", "`#/components/requestBodies/Two` is not a schema"),
+            ("circle", "`#/components/responses/Circle` is not a schema"),
+            ("limit", "`#/components/parameters/Limit` is not a schema"),
+            ("nothing", "`#/components/responses/Nothing` is not a schema"),
+        ]
+    );
+}
+
+/// An operation whose request body has these content types, and the messages. `Own` is a definition.
+fn with_body(version: &str, content: &Value, own: &Value) -> (OperationSpec, Vec<String>) {
+    let responses = json!({ "204": { "description": "" } });
+    let post = json!({ "operationId": "put", "requestBody": { "content": content }, "responses": responses });
+    let schemas = json!({ "Own": own });
+    let document =
+        json!({ "openapi": version, "paths": { "/": { "post": post } }, "components": { "schemas": schemas } });
+    let (mut api, diagnostics) = openapi::read(&document, &ReadOptions::new().with_namespace("a")).unwrap();
+    (api.operations.remove(0), diagnostics.into_iter().map(|d| d.message).collect())
+}
+
+/// The schema of the body of such an operation, and the messages.
+fn body(version: &str, content: &Value, own: &Value) -> (Value, Vec<String>) {
+    let (spec, messages) = with_body(version, content, own);
+    (spec.input.to_value().unwrap()["properties"]["body"].clone(), messages)
+}
+
+#[test]
+fn a_form_that_is_not_described_is_any_object() {
+    const OTHER: &str = "the schema of a form is not an object";
+    let (form, parts) = ("application/x-www-form-urlencoded", "multipart/form-data");
+    let to = |target: &str| json!({ "schema": { "$ref": target } });
+    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    for (kind, media, told) in [
+        (form, json!({}), vec![]),
+        (form, json!({ "schema": {} }), vec![]),
+        (form, json!({ "schema": { "type": "string", "format": "binary" } }), vec![OTHER]),
+        (form, json!({ "schema": { "items": {} } }), vec![OTHER]),
+        (form, to("#/components/schemas/Own"), vec![OTHER]),
+        (form, to("#/components/schemas/None"), vec!["`#/components/schemas/None` does not exist"]),
+        (parts, to("#/components/schemas/None"), vec!["`#/components/schemas/None` does not exist"]),
+    ] {
+        for version in ["3.0.3", "3.1.0"] {
+            let (schema, messages) = body(version, &json!({ kind: media }), &texts);
+            assert_eq!((schema, messages.len()), (json!({ "type": "object" }), told.len()), "{media}: {messages:?}");
+            assert!(messages.iter().zip(&told).all(|(message, told)| message.contains(told)), "{messages:?}");
+        }
+    }
+    // So is one whose definition leads nowhere.
+    for kind in [form, parts] {
+        let content = json!({ kind: to("#/components/schemas/Own") });
+        assert_eq!(body("3.0.3", &content, &json!({ "$ref": "lost.yaml" })).0, json!({ "type": "object" }));
+    }
+    let named = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    assert_eq!(body("3.1.0", &json!({ form: { "schema": named } }), &texts), (named.clone(), vec![]));
+    let schema = |version: &str, kind: &str, schema: &Value, own: &Value| {
+        body(version, &json!({ kind: { "schema": schema } }), own).0
+    };
+    // Since 3.1, what is beside a reference counts.
+    let beside = |target: &str| {
+        let mut own = named.clone();
+        own["$ref"] = target.into();
+        own["required"] = json!(["a"]);
+        own
+    };
+    let own = json!({ "type": "object", "required": ["a"], "properties": named["properties"] });
+    let any = json!({ "type": "object" });
+    for kind in [form, parts] {
+        assert_eq!(schema("3.1.0", kind, &beside("lost.yaml"), &texts), own, "{kind}");
+        assert_eq!(schema("3.0.3", kind, &beside("lost.yaml"), &texts), any, "{kind}");
+        // Also one definition further.
+        let reference = json!({ "$ref": "#/components/schemas/Own" });
+        let expected = json!({ "$ref": "#/$defs/Own" });
+        assert_eq!(schema("3.1.0", kind, &reference, &beside("lost.yaml")), expected, "{kind}");
+    }
+    assert_eq!(schema("3.1.0", form, &beside("#/components/schemas/Own"), &json!({})), own);
+    // So do words, and members that say nothing of the values are none.
+    let words = json!({ "title": "T", "description": "d" });
+    let described = json!({ "title": "T", "description": "d", "type": "object" });
+    assert_eq!(schema("3.0.3", form, &words, &texts), described);
+    let xml = json!({ "description": "d", "xml": { "name": "x" } });
+    assert_eq!(schema("3.0.3", form, &xml, &texts), json!({ "description": "d", "type": "object" }));
+    for target in ["lost.yaml", "#/components/schemas/Own"] {
+        let reference = json!({ "$ref": target, "description": "d" });
+        let expected = json!({ "description": "d", "type": "object" });
+        assert_eq!(schema("3.1.0", form, &reference, &json!({})), expected, "{target}");
+    }
+}
+
+#[test]
+fn schemas_that_only_their_titles_distinguish_are_one_alternative() {
+    let of = |title: &str, kind: &str| json!({ "schema": { "title": title, "type": kind } });
+    let content = json!({
+        "application/json": of("Plain", "object"),
+        "application/json; profile=custom": of("With profile", "object"),
+        "text/plain": of("Text", "string"),
+        "*/*": of("Anything", "object"),
+    });
+    let (spec, _) = with_body("3.0.3", &content, &json!({}));
+    let input = spec.input.to_value().unwrap();
+    let text = json!({ "title": "Text", "type": "string" });
+    assert_eq!(input["properties"]["body"], json!({ "oneOf": [{ "title": "Json", "type": "object" }, text] }));
+    // The range is no other choice than JSON.
+    let choice = &input["properties"]["contentType"];
+    assert_eq!(choice["enum"], json!(["application/json", "text/plain"]));
+    let bodies = spec.http().unwrap().bodies.iter();
+    assert_eq!(
+        bodies.map(|body| (&*body.content_type, body.variant)).collect::<Vec<_>>(),
+        [
+            ("application/json", Some(0)),
+            ("application/json; profile=custom", Some(0)),
+            ("*/*", Some(0)),
+            ("text/plain", Some(1)),
+        ]
+    );
+    // The only one keeps its own.
+    let content = json!({ "application/json": of("Plain", "object"), "text/json": of("Other", "object") });
+    assert_eq!(body("3.0.3", &content, &json!({})).0, json!({ "title": "Plain", "type": "object" }));
 }

@@ -40,18 +40,24 @@ fn schemes() {
         ),
         (
             json!({ "type": "oauth2", "flows": flow("/token") }),
-            SecurityKind::OAuth2 { token_url: Some("https://example.com/token".into()) },
+            SecurityKind::OAuth2 { token_url: Some("/token".into()) },
+        ),
+        (
+            json!({ "type": "oauth2", "flows": flow("/token?audience=https://api.example.com") }),
+            SecurityKind::OAuth2 { token_url: Some("/token?audience=https://api.example.com".into()) },
         ),
         // A path keeps its last slash, and its empty parts.
         (
             json!({ "type": "oauth2", "flows": flow("/o/token/") }),
-            SecurityKind::OAuth2 { token_url: Some("https://example.com/o/token/".into()) },
+            SecurityKind::OAuth2 { token_url: Some("/o/token/".into()) },
+        ),
+        (
+            json!({ "type": "oauth2", "flows": flow("//id.example.com/token") }),
+            SecurityKind::OAuth2 { token_url: Some("https://id.example.com/token".into()) },
         ),
         (
             json!({ "type": "openIdConnect", "openIdConnectUrl": "/a//b/.well-known/openid-configuration?x=a//b" }),
-            SecurityKind::OpenIdConnect {
-                url: "https://example.com/a//b/.well-known/openid-configuration?x=a//b".into(),
-            },
+            SecurityKind::OpenIdConnect { url: "/a//b/.well-known/openid-configuration?x=a//b".into() },
         ),
         (
             json!({ "type": "oauth2", "flows": { "implicit": { "authorizationUrl": "x" } } }),
@@ -68,11 +74,18 @@ fn schemes() {
             "paths": { "/": { "get": { "operationId": "x", "responses": { "200": {} }, "security": [{ "X": ["read"] }] } } },
             "components": { "securitySchemes": { "X": scheme, "Other": { "type": "http", "scheme": "bearer" } } },
         });
+        // A relative URL is one of the server, also if the document comes from another host.
         let (api, diagnostics) = load("https://example.com/v1/api.json", &document);
         let way = &bindings(&api)[0].security[0];
         assert_eq!(way.schemes[0].kind, kind);
         assert_eq!(way.schemes[0].scopes, ["read"]);
-        assert_eq!(diagnostics, []);
+        let relative = match &kind {
+            SecurityKind::OAuth2 { token_url: Some(url) } if url.starts_with('/') => Some(url),
+            _ => None,
+        };
+        let notes: Vec<_> = relative.iter().map(|url| format!("the `tokenUrl` `{url}` is relative")).collect();
+        let told: Vec<_> = diagnostics.iter().map(|told| told.message.as_str()).collect();
+        assert_eq!(told, notes);
     }
 }
 

@@ -237,3 +237,46 @@ fn a_file_is_no_json() {
         api.operations[0].http().unwrap().responses.iter().map(|response| response.content_type.as_deref()).collect();
     assert_eq!(kinds, [Some("application/pdf")]);
 }
+
+#[test]
+fn what_is_of_openapi_3_is_read_as_it_is_meant() {
+    let content = |kind: &str| json!({ "application/json": { "schema": { "type": kind } } });
+    let paths = json!({
+        "pets": { "post": {
+            "operationId": "add",
+            "requestBody": { "required": true, "content": content("object") },
+            "responses": { "200": { "description": "", "content": content("string") } },
+        } },
+        "/pets": { "put": {
+            "operationId": "put",
+            "parameters": [
+                { "name": "pet", "in": "body", "schema": { "type": "integer" } },
+                { "name": "size", "in": "query", "required": true, "type": "object", "properties": { "max": { "type": "integer" } } },
+            ],
+            "requestBody": { "content": content("object") },
+            "responses": { "200": { "description": "", "schema": { "type": "boolean" }, "content": content("string") } },
+        } },
+    });
+    let document = json!({ "swagger": "2.0", "info": { "title": "a", "version": "1" }, "paths": paths });
+    let (api, diagnostics) = openapi::read(&document, &ReadOptions::new().with_namespace("a")).unwrap();
+    let told: Vec<_> = diagnostics.iter().map(|d| (d.pointer.as_str(), d.message.as_str())).collect();
+    let add = "/paths/pets/post";
+    let (body, answer) = (format!("{add}/requestBody"), format!("{add}/responses/200/content"));
+    let expected = [
+        ("/paths/pets", "the path `pets` does not begin with `/`"),
+        (body.as_str(), "`requestBody` is of OpenAPI 3"),
+        (answer.as_str(), "`content` is of OpenAPI 3"),
+        ("/paths/~1pets/put/parameters/1/properties", "`properties` is of OpenAPI 3"),
+    ];
+    assert_eq!(told, expected);
+    let (spec, http, input) = operation(&api, "add");
+    assert_eq!((http.path.as_ref(), http.bodies.len()), ("/pets", 1));
+    assert_eq!(input["properties"]["body"], json!({ "type": "object" }));
+    assert_eq!(*spec.output.to_value().unwrap(), json!({ "type": "string" }));
+    // What 2.0 itself says counts.
+    let (spec, _, input) = operation(&api, "put");
+    assert_eq!(input["properties"]["body"]["type"], "integer");
+    let size = json!({ "type": "object", "properties": { "max": { "type": "integer" } } });
+    assert_eq!((&input["properties"]["size"], &input["required"]), (&size, &json!(["size"])));
+    assert_eq!(*spec.output.to_value().unwrap(), json!({ "type": "boolean" }));
+}

@@ -11,6 +11,7 @@
 //!
 //! Each pair of definitions is compared once, whatever refers to it, so the work is in proportion to the schemas.
 
+mod apart;
 mod compare;
 mod merge;
 mod object;

@@ -19,6 +19,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::model::text::has_scheme;
+
 /// Gives the text of documents.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a source of documents",
@@ -186,13 +188,6 @@ fn would_lie_in(path: &Path, folder: &Path) -> bool {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> SourceError {
     SourceError::new(format!("cannot read `{}`: {error}", path.display()))
-}
-
-/// True if a location is a URL rather than a path (`C:\` has a scheme of one letter).
-pub(crate) fn has_scheme(location: &str) -> bool {
-    location.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    })
 }
 
 /// A relative reference resolved against the location of its document; both may be paths or URLs.

@@ -82,6 +82,19 @@ pub fn is_beside_type(keyword: &str) -> bool {
     keyword.starts_with("x-") || known(keyword).1 != Says::Values
 }
 
+/// True if a schema accepts any value; it may have a description.
+#[cfg(any(feature = "http-server", feature = "openapi"))]
+pub(crate) fn says_nothing(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(accepts) => *accepts,
+        Value::Object(schema) => schema.keys().all(|key| {
+            matches!(key.as_str(), "title" | "description" | "example" | "examples" | "deprecated")
+                || key.starts_with("x-")
+        }),
+        _ => false,
+    }
+}
+
 /// The parts of a schema that all its values match but null: those of `allOf`, and the only variant beside null.
 ///
 /// What these say of a property, such as `readOnly`, is said by the whole: both are how a reference is described.

@@ -67,6 +67,14 @@ pub(crate) fn readable(text: &str, limit: usize) -> String {
     out
 }
 
+/// True if a location is a URL rather than a path (`C:\` has a scheme of one letter).
+#[cfg(any(feature = "http-server", feature = "openapi"))]
+pub(crate) fn has_scheme(location: &str) -> bool {
+    location.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    })
+}
+
 /// A number made of a text, for names that would be one without it: FNV-1a, the same in every build, unlike the standard
 /// library's.
 ///

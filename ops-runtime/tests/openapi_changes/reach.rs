@@ -40,6 +40,7 @@ impl Reach {
         for (path, item) in document["paths"].as_object().into_iter().flatten() {
             for method in METHODS.iter().filter(|method| item.get(**method).is_some()) {
                 let path_of = path.split('#').next().unwrap();
+                let path_of = if path_of.starts_with('/') { path_of } else { &format!("/{path_of}") };
                 // Some write `:id` for `{id}`.
                 let named = |part: &str| part.strip_prefix(':').map_or(part.to_owned(), |name| format!("{{{name}}}"));
                 let braced: String = path_of.split('/').map(named).collect::<Vec<_>>().join("/");

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::apart::{are_apart, may_take_what_others_take, members};
 use super::compare::Comparer;
 use super::merge::Union;
 use super::tags::Tags;
-use super::view::{Side, expanded, kind, kind_of, label, resolve, tag, values, words};
-use crate::Definitions;
+use super::view::{Side, expanded, label, tag, words};
 
 /// The variants without those that stand there twice, as null does in unions of what may be null.
 fn distinct(mut variants: Vec<Value>) -> Vec<Value> {
@@ -43,23 +43,32 @@ impl Comparer<'_> {
             }
         }
         let (same, found): (Vec<Value>, Vec<Value>) = new.into_iter().partition(|new| kept.contains(&label(new)));
+        let mut more = HashSet::new();
         if !(lost.is_empty() && found.is_empty()) {
             let tags = self.both_tags(old_union, new_union).map(|(old, new)| self.ends(old, new));
-            self.unequal(lost, found, same, tags, &mut pairs, pointer);
+            more = self.unequal(lost, found, same, tags, &mut pairs, pointer);
         }
         self.tags(old_union, new_union, &pairs, pointer);
-        self.exclusion(old_union, new_union, pointer);
+        self.exclusion(old_union, new_union, &more, &kept, pointer);
         self.open.remove(&key);
     }
 
-    /// Compares how many variants may fit one value.
-    fn exclusion(&mut self, old: &Union, new: &Union, pointer: &str) {
-        let is_one = match (old.is_exclusive, new.is_exclusive) {
-            (Some(was), Some(is)) if was != is => is,
+    /// Compares how many variants may fit one value. `more` has the labels of the receiver's variants without a counterpart, and
+    /// `kept` those of the variants that both sides have.
+    fn exclusion(&mut self, old: &Union, new: &Union, more: &HashSet<String>, kept: &HashSet<String>, pointer: &str) {
+        // With a discriminator, a value fits only the variant that it selects.
+        if new.discriminator.is_some() {
+            return;
+        }
+        let (is_one, may_fit_two) = match (old.is_exclusive, new.is_exclusive) {
+            (Some(was), Some(is)) if was != is => (is, !are_apart(&members(new, self.new, &mut self.budget))),
+            // A value that fitted one variant may fit a new one, too. A value that fits only new variants is new itself.
+            (Some(true), Some(true)) if self.side == Side::Input && !more.is_empty() => {
+                (true, may_take_what_others_take(&members(new, self.new, &mut self.budget), more, kept))
+            }
             _ => return,
         };
-        // No value fits two of such variants anyway.
-        if new.discriminator.is_some() || are_apart(&new.variants, self.new) {
+        if !may_fit_two {
             return;
         }
         let message = if is_one {
@@ -71,7 +80,8 @@ impl Comparer<'_> {
     }
 
     /// Compares variants without a counterpart; `same` are those that both sides have, and the tags are those of the sender
-    /// and the receiver. Adds the labels of counterparts that are found to the pairs.
+    /// and the receiver. Adds the labels of counterparts that are found to the pairs. Returns the labels of the receiver's
+    /// variants without a counterpart.
     fn unequal(
         &mut self,
         old: Vec<Value>,
@@ -80,7 +90,7 @@ impl Comparer<'_> {
         tags: Option<(Tags, Tags)>,
         pairs: &mut Vec<(String, String)>,
         pointer: &str,
-    ) {
+    ) -> HashSet<String> {
         let mut room = self.budget;
         let mut all = |variants: Vec<Value>, table| {
             variants.into_iter().flat_map(|variant| expanded(variant, table, 0, &mut room)).collect::<Vec<_>>()
@@ -140,10 +150,12 @@ impl Comparer<'_> {
             let message = self.say("is not taken any more", "can come now");
             self.note(pointer, format!("{} {message}", words(variant)), true);
         }
-        for variant in unused.into_iter().filter_map(|at| receivers.get(at)) {
+        let unused: Vec<&Value> = unused.iter().filter_map(|at| receivers.get(*at)).collect();
+        for variant in &unused {
             let message = self.say("is taken now", "does not come any more");
             self.note(pointer, format!("{} {message}", words(variant)), false);
         }
+        unused.into_iter().map(label).collect()
     }
 
     /// Takes variants that are left for changed ones: with one tag or kind, or the only ones that are left.
@@ -171,70 +183,4 @@ impl Comparer<'_> {
             *only = unused.pop_first();
         }
     }
-}
-
-/// True if no value fits two of the variants, as far as their kinds, values and constant properties tell.
-fn are_apart(variants: &[Value], definitions: &Definitions) -> bool {
-    // The kinds that variants take as a whole, those of single values, and these values.
-    let (mut whole, mut partial, mut known) = (HashSet::new(), HashSet::new(), HashSet::new());
-    // The properties that each object so far requires and that are constants there, with the values of these constants.
-    let mut tags: Option<HashMap<String, HashSet<String>>> = None;
-    for variant in variants {
-        let resolved = resolve(definitions, variant);
-        let Some(node) = resolved.as_object() else { return false };
-        if let Some(values) = values(node) {
-            partial.extend(values.iter().map(|value| of_numbers(kind_of(value)).to_owned()));
-            if !values.iter().all(|value| known.insert(constant(value))) {
-                return false;
-            }
-            continue;
-        }
-        let kind = kind(node);
-        // A schema with a list of kinds takes values of each.
-        if kind == "any" || node.get("type").is_some_and(Value::is_array) {
-            return false;
-        }
-        let is_first = whole.insert(of_numbers(kind).to_owned());
-        if kind == "object" {
-            let own = constants(node);
-            let left = match tags.take() {
-                None => own,
-                Some(mut tags) => {
-                    let others = own.into_iter().filter_map(|(name, values)| {
-                        let mut seen = tags.remove(&name)?;
-                        values.into_iter().all(|value| seen.insert(value)).then_some((name, seen))
-                    });
-                    others.collect()
-                }
-            };
-            if !is_first && left.is_empty() {
-                return false;
-            }
-            tags = Some(left);
-        } else if !is_first {
-            return false;
-        }
-    }
-    whole.is_disjoint(&partial)
-}
-
-/// The properties that an object requires and that have only certain values, with these values.
-fn constants(node: &Map<String, Value>) -> HashMap<String, HashSet<String>> {
-    let properties = node.get("properties").and_then(Value::as_object);
-    let required = node.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let constants = required.filter_map(|name| {
-        let values = values(properties?.get(name)?.as_object()?)?;
-        Some((name.to_owned(), values.iter().map(constant).collect()))
-    });
-    constants.collect()
-}
-
-/// A value as text that equal values share, as `1` and `1.0` are.
-fn constant(value: &Value) -> String {
-    value.as_f64().map_or_else(|| value.to_string(), |number| number.to_string())
-}
-
-/// The kind, where an integer is a number.
-fn of_numbers(kind: &str) -> &str {
-    if kind == "integer" { "number" } else { kind }
 }

@@ -237,6 +237,13 @@ pub(super) fn expanded(variant: Value, definitions: &Definitions, depth: usize, 
     }
 }
 
+/// The variants of a `oneOf` that a variant is, or refers to. `None` if it has a discriminator, which selects one of them.
+pub(super) fn exclusive(variant: &Value, definitions: &Definitions) -> Option<Vec<Value>> {
+    let resolved = resolve(definitions, variant);
+    let node = resolved.as_object().filter(|node| node.contains_key("oneOf") && !node.contains_key("discriminator"))?;
+    union(node).filter(|inner| inner.len() > 1).map(<[Value]>::to_vec)
+}
+
 /// The variants of a schema that is nothing but a union.
 fn union(node: &Map<String, Value>) -> Option<&[Value]> {
     let is_alone = |wanted: &str| node.keys().all(|key| key == wanted || is_annotation(key));

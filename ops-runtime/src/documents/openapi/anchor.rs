@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::document::key;
 use super::pointer::{Path, Token};
-use crate::documents::source::{has_scheme, join};
+use crate::documents::source::join;
+use crate::model::text::has_scheme;
 
 /// How many bytes an `$id` may have that others are relative to.
 const LONGEST_BASE: usize = 500;

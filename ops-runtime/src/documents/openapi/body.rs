@@ -11,8 +11,12 @@ use super::reader::{Names, Reader};
 use super::short::short;
 use super::text::{MAX_VALUE, depth};
 use super::version::Version;
+use crate::model::keywords::says_nothing;
 use crate::model::media::{Media, essence};
 use crate::{HttpBody, HttpField};
+
+/// The types of values that have no parts.
+const SCALARS: [&str; 4] = ["integer", "number", "boolean", "string"];
 
 /// How many schemas are looked at to find out if a part is bytes, and how deep.
 const MAX_LOOKED_AT: usize = 1_000;
@@ -39,7 +43,10 @@ impl<'a> Reader<'a> {
     /// The request body of an operation, if it has one.
     pub(super) fn body(&mut self, items: &[Node<'a>], operation: &Node<'a>) -> Option<Body> {
         if self.version == Version::V20 {
-            return self.swagger_body(items, operation);
+            let body = self.swagger_body(items, operation);
+            if body.is_some() || !self.has_newer(operation, "requestBody") {
+                return body;
+            }
         }
         let own = operation.get("requestBody")?;
         let node = self.resolve(&own, "the request body")?;
@@ -92,9 +99,8 @@ impl<'a> Reader<'a> {
     /// The schema of a body of some content type; for a stream, of the whole stream.
     pub(super) fn content_schema(&mut self, content: &Content<'a>, side: Side) -> Value {
         let schema = match (content.media, side) {
-            (Media::Json, _) | (Media::Form, Side::Request) => {
-                content.node.get("schema").map_or(Value::Bool(true), |node| self.part(&node))
-            }
+            (Media::Json, _) => content.node.get("schema").map_or(Value::Bool(true), |node| self.part(&node)),
+            (Media::Form, Side::Request) => self.form_schema(content),
             (Media::Multipart, Side::Request) => self.multipart(content),
             (Media::Lines | Media::Sequence, Side::Request) => self.lines(content),
             (Media::Text, _) => self.text(content),
@@ -175,6 +181,47 @@ impl<'a> Reader<'a> {
         list(schema)
     }
 
+    /// The schema of a form, which is an object: any, if the document does not describe one.
+    fn form_schema(&mut self, content: &Content<'a>) -> Value {
+        let Some(node) = content.node.get("schema") else { return any_object() };
+        let found = self.documents.resolve(node.clone()).ok();
+        let is_other = |found: &Node<'a>| is_list(found) || SCALARS.iter().any(|kind| is_of(found, kind));
+        if found.as_ref().is_some_and(is_other) {
+            self.warn(&node, "the schema of a form is not an object", "any object is accepted");
+            return any_object();
+        }
+        // This also warns of a reference that leads nowhere.
+        let schema = self.part(&node);
+        self.object(&node, schema)
+    }
+
+    /// The schema of a form. If neither the form nor its reference describes one, it is any object, with the form's annotations.
+    fn object(&self, node: &Node<'a>, schema: Value) -> Value {
+        let mut own = match schema {
+            Value::Object(own) => own,
+            Value::Bool(true) => Map::new(),
+            other => return other,
+        };
+        if self.leads_nowhere(node) {
+            own.shift_remove("$ref");
+        }
+        let mut schema = Value::Object(own);
+        if says_nothing(&schema)
+            && let Some(own) = schema.as_object_mut()
+        {
+            own.insert("type".into(), "object".into());
+        }
+        schema
+    }
+
+    /// True if the reference of a schema leads to nothing, or to a schema that says nothing.
+    fn leads_nowhere(&self, node: &Node<'a>) -> bool {
+        let Some(reference) = node.text("$ref") else { return false };
+        let Ok(found) = self.target(node, reference) else { return true };
+        let found = self.meant(found);
+        says_nothing(found.value) || found.text("$ref").is_some() && !self.adds_to_its_reference(&found)
+    }
+
     /// The schema of a form in parts that is not an object, and the name of its part, or of its parts if it is a list.
     fn nameless(&mut self, content: &Content<'a>) -> Option<(Value, String)> {
         // A field of Swagger's forms is no body.
@@ -192,11 +239,7 @@ impl<'a> Reader<'a> {
                 Some(item) => list(self.file_or_schema(&item)),
                 None => list(bytes()),
             },
-            (Some(node), Some(found), _)
-                if ["integer", "number", "boolean", "string"].iter().any(|k| is_of(found, k)) =>
-            {
-                self.part(node)
-            }
+            (Some(node), Some(found), _) if SCALARS.iter().any(|kind| is_of(found, kind)) => self.part(node),
             _ => return None,
         };
         // If one part is described, it is meant.
@@ -233,11 +276,11 @@ impl<'a> Reader<'a> {
         let Some(node) = content.node.get("schema") else {
             return match content.node.get("itemSchema") {
                 Some(item) => json!({ "type": "array", "items": self.part(&item) }),
-                None => json!({ "type": "object" }),
+                None => any_object(),
             };
         };
         let schema = self.part(&node);
-        let Ok(resolved) = self.documents.resolve(node) else { return schema };
+        let Ok(resolved) = self.documents.resolve(node.clone()) else { return self.object(&node, schema) };
         // From 3.1 on, a part without a description is a file (section 4.8.15).
         let files: Vec<&str> = resolved
             .get("properties")
@@ -339,16 +382,9 @@ pub(super) fn bytes() -> Value {
     json!({ "type": "string", "format": "binary" })
 }
 
-/// True if a schema accepts any value; it may have a description.
-fn says_nothing(schema: &Value) -> bool {
-    match schema {
-        Value::Bool(accepts) => *accepts,
-        Value::Object(schema) => schema.keys().all(|key| {
-            matches!(key.as_str(), "title" | "description" | "example" | "examples" | "deprecated")
-                || key.starts_with("x-")
-        }),
-        _ => false,
-    }
+/// The schema of a form that is not described.
+fn any_object() -> Value {
+    json!({ "type": "object" })
 }
 
 /// Schema of the property that selects a content type.
@@ -360,7 +396,7 @@ fn choice(found: &[(&Content<'_>, Value)]) -> Option<Value> {
             is_range(content.content_type)
                 && !is_range(other.content_type)
                 && other.media == content.media
-                && like == schema
+                && is_same_but_title(like, schema)
         });
         let is_twice = names.iter().any(|name| essence(name) == essence(content.content_type));
         if !is_told && !is_twice {
@@ -382,6 +418,14 @@ fn choice(found: &[(&Content<'_>, Value)]) -> Option<Value> {
     Some(Value::Object(schema))
 }
 
+/// True if two schemas are the same apart from their titles, which other titles replace in alternatives.
+fn is_same_but_title(one: &Value, other: &Value) -> bool {
+    let (Value::Object(one), Value::Object(other)) = (one, other) else { return one == other };
+    let count = |schema: &Map<String, Value>| schema.keys().filter(|key| *key != "title").count();
+    count(one) == count(other)
+        && one.iter().filter(|(key, _)| *key != "title").all(|(key, value)| other.get(key) == Some(value))
+}
+
 /// Schemas of which a value matches one, each under a title.
 #[derive(Default)]
 pub(super) struct Alternatives {
@@ -392,7 +436,7 @@ pub(super) struct Alternatives {
 impl Alternatives {
     /// Adds a schema, unless it is there already; returns its position.
     pub(super) fn add(&mut self, title: &str, schema: Value) -> usize {
-        if let Some(at) = self.list.iter().position(|(_, known)| *known == schema) {
+        if let Some(at) = self.list.iter().position(|(_, known)| is_same_but_title(known, &schema)) {
             return at;
         }
         let title = self.titles.allot(title);

@@ -71,7 +71,7 @@ pub struct Change {
     pub more: bool,
     /// The part of the operations that changed.
     pub part: Part,
-    /// The changed parameter, body, status or definition, in words; empty for the part as a whole.
+    /// The changed parameter, body, status, error or definition, in words; empty for the part as a whole.
     pub subject: String,
     /// The place as a JSON pointer: `/$defs/NAME/...` in the old definition, else in the old operation, such as
     /// `/input/properties/limit`.
@@ -144,7 +144,7 @@ impl fmt::Display for Change {
 /// definitions.
 ///
 /// Operations are matched by their names, or else by their method and path; webhooks are matched by their names. Their
-/// namespaces do not matter.
+/// namespaces do not matter. Operations without HTTP are compared by the schemas of their inputs, outputs and errors.
 ///
 /// ```
 /// use ops_runtime::openapi::{self, ReadOptions};

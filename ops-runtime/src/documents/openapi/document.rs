@@ -16,7 +16,8 @@ use super::pointer::{Path, Token, percent_decoded, tokens};
 use super::short::{brief, short};
 use super::text;
 use crate::Diagnostic;
-use crate::documents::source::{Source, has_scheme};
+use crate::documents::source::Source;
+use crate::model::text::has_scheme;
 
 /// How many `$ref`s may be followed to find one place.
 pub(super) const MAX_HOPS: usize = 64;

@@ -7,8 +7,8 @@ use super::reader::Names;
 use super::short::short;
 use super::text::{LONGEST, word};
 use crate::Severity;
-use crate::documents::source::has_scheme;
 use crate::model::cut;
+use crate::model::text::has_scheme;
 
 /// An operation that was found, before it has a name.
 pub(super) struct Found<'a> {

@@ -99,6 +99,9 @@ impl<'a> Reader<'a> {
             }
             let what = format!("the path `{}`", short(path));
             let Some((items, shared)) = self.path_item(&own, &what) else { continue };
+            if !path.starts_with('/') {
+                self.note(&own, format!("{what} does not begin with `/`"), "one was put before it");
+            }
             if !seen.insert(shared) && repeated > MAX_REPEATED {
                 let message = format!("paths share more than {MAX_REPEATED} operations");
                 self.warn(&root, message, "the others were left out");
@@ -138,7 +141,13 @@ impl<'a> Reader<'a> {
                 candidates.push((method, operation));
             } else if key == "additionalOperations" && self.version >= Version::V32 {
                 // Methods by their exact names, which no other key of a path can have.
-                candidates.extend(operation.members().map(|(method, node)| (method.to_owned(), node)));
+                for (method, node) in operation.members() {
+                    if let Some(other) = self.method(method).filter(|other| other != method) {
+                        let message = format!("`{}` is not the method `{other}`", short(method));
+                        self.warn(&node, message, "it is sent as it is written");
+                    }
+                    candidates.push((method.to_owned(), node));
+                }
             } else if !(OTHERS.contains(&key) || key.starts_with("x-")) {
                 self.warn(&operation, format!("`{}` is not a method", short(key)), "it was left out");
             }

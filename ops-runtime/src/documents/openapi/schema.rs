@@ -11,6 +11,7 @@ use super::reader::Reader;
 use super::short::short;
 use super::text::{MAX_VALUE, depth, kind};
 use super::version::Version;
+use crate::model::keywords::{Holds, holds};
 use crate::model::media::Media;
 use crate::model::nearest::nearest;
 
@@ -107,7 +108,7 @@ impl<'a> Reader<'a> {
 
     fn reference(&mut self, at: &Node<'a>, reference: &Value, out: &mut Map<String, Value>) {
         let found = match reference.as_str() {
-            Some(reference) => self.target(at, reference),
+            Some(reference) => self.target(at, reference).and_then(|found| self.schema_of(at, reference, found)),
             None => Err(format!("`$ref` is {}, not text", kind(reference))),
         };
         match found {
@@ -136,6 +137,27 @@ impl<'a> Reader<'a> {
             return Ok(found);
         }
         Err(format!("`{}` is {}, not a schema", short(reference), kind(found.value)))
+    }
+
+    /// The schema that a reference means. Some documents refer to a response, or another part that has a schema, in place of the
+    /// schema: then it is the schema of that part. Otherwise, it is the place found.
+    fn schema_of(&mut self, at: &Node<'a>, reference: &str, found: Node<'a>) -> Result<Node<'a>, String> {
+        if !has_schema(&found) {
+            return Ok(found);
+        }
+        let mut meant = schema_in(&found);
+        // That schema may refer to such a part, too, even in a circle.
+        for _ in 0..MAX_HOPS {
+            match meant.map(|schema| self.meant(schema)) {
+                Some(part) if has_schema(&part) => meant = schema_in(&part),
+                Some(schema) => {
+                    self.warn(at, format!("`{}` is not a schema", short(reference)), "the schema in it was taken");
+                    return Ok(schema);
+                }
+                None => break,
+            }
+        }
+        Err(format!("`{}` is not a schema", short(reference)))
     }
 
     /// Rewrites one member of a schema.
@@ -388,6 +410,29 @@ impl<'a> Reader<'a> {
             _ => Some(Value::Array(known)),
         }
     }
+}
+
+/// True if a place is not a schema, but a part of a document that has one: a response, a request body, a parameter, a header
+/// or a media type.
+fn has_schema(node: &Node<'_>) -> bool {
+    let is_media = |content: Node<'_>| content.members().any(|(key, _)| key.contains('/'));
+    let describes_values = |key: &str| {
+        matches!(key, "$ref" | "format" | "type") || matches!(holds(key), Holds::Schema | Holds::Schemas | Holds::Named)
+    };
+    let is_part =
+        node.get("schema").is_some_and(|schema| schema.value.is_object()) || node.get("content").is_some_and(is_media);
+    is_part && !node.members().any(|(key, _)| describes_values(key))
+}
+
+/// The schema in such a part. If there are several content types, it is that of JSON.
+fn schema_in<'a>(part: &Node<'a>) -> Option<Node<'a>> {
+    if let Some(schema) = part.get("schema") {
+        return Some(schema);
+    }
+    let content = part.get("content")?;
+    let schemas =
+        content.members().filter_map(|(key, media)| Some((Media::of(key) != Media::Json, media.get("schema")?)));
+    schemas.min_by_key(|(is_other, _)| *is_other).map(|(_, schema)| schema)
 }
 
 /// The format of text that encodes bytes, by the keywords of JSON Schema.

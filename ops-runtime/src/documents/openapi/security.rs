@@ -6,6 +6,7 @@ use super::document::Node;
 use super::reader::Reader;
 use super::short::short;
 use super::version::Version;
+use crate::model::text::has_scheme;
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
 /// How many ways to authenticate an operation may have, and how many schemes each way; all operations repeat them.
@@ -89,7 +90,7 @@ impl<'a> Reader<'a> {
                     self.warn(node, message, "its provider is not known");
                     return Some(SecurityKind::OpenIdConnect { url: "".into() });
                 }
-                SecurityKind::OpenIdConnect { url: self.absolute(url).into() }
+                SecurityKind::OpenIdConnect { url: with_scheme(url).into() }
             }
             "" => {
                 self.warn(node, format!("the security scheme `{}` has no `type`", short(name)), "it was left out");
@@ -110,12 +111,12 @@ impl<'a> Reader<'a> {
             self.warn(&flow, "a flow of client credentials without `tokenUrl`", "a client has to be given the URL");
             return None;
         };
-        let absolute = self.absolute(url);
-        if !absolute.contains("://") {
+        let url = with_scheme(url);
+        if !has_scheme(&url) {
             let help = "it is taken to be below the server's URL";
-            self.note(&flow, format!("the `tokenUrl` `{}` is relative", short(url)), help);
+            self.note(&flow, format!("the `tokenUrl` `{}` is relative", short(&url)), help);
         }
-        Some(absolute)
+        Some(url)
     }
 
     /// The ways to authenticate at an operation.
@@ -218,6 +219,12 @@ impl<'a> Reader<'a> {
             _ => document.get("components")?.get("securitySchemes"),
         }
     }
+}
+
+/// A URL with its scheme. A relative URL stays relative: it is resolved against the server's URL, not against that of the
+/// document (3.1, section 4.6), and the client may have been given another server.
+fn with_scheme(url: &str) -> String {
+    if url.starts_with("//") { format!("https:{url}") } else { url.to_owned() }
 }
 
 fn is_empty_list(node: &Node<'_>) -> bool {

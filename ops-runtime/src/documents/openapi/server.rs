@@ -6,7 +6,8 @@ use super::document::Node;
 use super::reader::Reader;
 use super::short::short;
 use super::version::Version;
-use crate::documents::source::{has_scheme, join};
+use crate::documents::source::join;
+use crate::model::text::has_scheme;
 use crate::{HttpBinding, ServerVariable};
 
 impl<'a> Reader<'a> {

@@ -124,11 +124,18 @@ impl<'a> Reader<'a> {
         body
     }
 
+    /// True if the node has a member of OpenAPI 3. It is read with its meaning there, unless a member of 2.0 says the same.
+    pub(super) fn has_newer(&mut self, node: &Node<'a>, key: &str) -> bool {
+        let Some(found) = node.get(key) else { return false };
+        self.note(&found, format!("`{key}` is of OpenAPI 3"), "it was read as it is meant there");
+        true
+    }
+
     /// The content types that `consumes` or `produces` lists, each with what the node says about the body.
     pub(super) fn swagger_contents(&mut self, operation: &Node<'a>, node: &Node<'a>, key: &str) -> Vec<Content<'a>> {
         let is_answer = key == "produces";
         if is_answer && node.get("schema").is_none() {
-            return Vec::new();
+            return if self.has_newer(node, "content") { self.contents(node) } else { Vec::new() };
         }
         let root = self.documents.root();
         let place = if operation.get(key).is_some() { operation } else { &root };
@@ -171,6 +178,12 @@ impl<'a> Reader<'a> {
         let mut out = Map::new();
         for key in OF_VALUES {
             self.keyword(node, key, 1, &mut out);
+        }
+        // In 2.0, only a body is an object.
+        for key in ["properties", "additionalProperties"] {
+            if self.has_newer(node, key) {
+                self.keyword(node, key, 1, &mut out);
+            }
         }
         // It is always sent as text.
         out.entry("type").or_insert_with(|| json!("string"));

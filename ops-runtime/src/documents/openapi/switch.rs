@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use self::marks::{Key, marks, rename};
-use self::narrow::{Found, Narrower, Table};
+use self::narrow::{Found, Narrower, Place, Table};
+use super::media::is_range;
 use super::reader::{Reader, Streaming};
 use super::short::short;
-use crate::model::media::Media;
+use crate::model::media::{Media, essence};
 use crate::{Binding, Definition, HttpBinding, HttpFixed, Literal, OperationKind, OperationSpec, Schema};
 
 /// The names of such booleans, without regard to case and punctuation, the most usual first.
@@ -206,17 +207,55 @@ fn settle(specs: &mut [OperationSpec], schemas: &[Value], narrower: &mut Narrowe
         let on = spec.kind == OperationKind::Subscription;
         inputs.push(narrower.input(&input, &http, &found, on)?);
     }
-    for (spec, (input, variants)) in specs.iter_mut().zip(inputs) {
+    for (spec, (mut input, places)) in specs.iter_mut().zip(inputs) {
         let on = spec.kind == OperationKind::Subscription;
-        spec.input = Schema::from(input);
         if let Binding::Http(http) = &mut spec.binding {
             fix(http, &found, (on || needs_false).then_some(Literal::Bool(on)));
-            for (body, variant) in http.bodies.to_mut().iter_mut().zip(variants) {
-                body.variant = variant;
-            }
+            take_places(http, &mut input, places);
         }
+        spec.input = Schema::from(input);
     }
     Some(found.name)
+}
+
+/// Writes into a binding where each body is in the narrowed input. A content type without an alternative is removed, also from
+/// the property that chooses the content type. That property is removed if no choice is left.
+fn take_places(http: &mut HttpBinding, input: &mut Value, places: Vec<Place>) {
+    let before = http.bodies.len();
+    let mut places = places.into_iter();
+    http.bodies.to_mut().retain_mut(|body| match places.next() {
+        Some(Place::Gone) => false,
+        Some(Place::Alternative(variant)) => {
+            body.variant = variant;
+            true
+        }
+        None => true,
+    });
+    let properties = input.get_mut("properties").and_then(Value::as_object_mut);
+    let (Some(properties), Some(property)) = (properties, http.content_type.clone()) else { return };
+    if http.bodies.len() == before {
+        return;
+    }
+    let is_left = |name: &str| http.bodies.iter().any(|body| essence(&body.content_type) == essence(name));
+    let Some(choice) = properties.get_mut(&*property).and_then(Value::as_object_mut) else { return };
+    if choice.get("default").and_then(Value::as_str).is_some_and(|name| !is_left(name)) {
+        match http.bodies.first().filter(|first| !is_range(&first.content_type)) {
+            Some(first) => choice.insert("default".to_owned(), Value::from(&*first.content_type)),
+            None => choice.shift_remove("default"),
+        };
+    }
+    let is_choice = match choice.get_mut("enum").and_then(Value::as_array_mut) {
+        Some(names) => {
+            names.retain(|name| name.as_str().is_some_and(is_left));
+            names.len() > 1
+        }
+        // With a range of types, the caller names a type in the range.
+        None => http.bodies.len() > 1 || http.bodies.iter().any(|body| is_range(&body.content_type)),
+    };
+    if !is_choice {
+        properties.shift_remove(&*property);
+        http.content_type = None;
+    }
 }
 
 /// Writes the value that is sent for the boolean into a binding.

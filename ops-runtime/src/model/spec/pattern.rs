@@ -1,18 +1,19 @@
 //! Patterns that select operations.
 
-use crate::OperationSpec;
 use crate::model::glob::glob;
 #[cfg(any(feature = "openapi", feature = "registry"))]
 use crate::model::nearest::{nearest, question};
+use crate::{HttpBinding, OperationSpec};
 
-/// The methods that a pattern may begin with.
+/// The methods that HTTP clients know. Documents may have others.
 const METHODS: [&str; 9] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY"];
 
 impl OperationSpec {
     /// True if a pattern selects the operation.
     ///
     /// A pattern is an id or a name, `tag:` and a tag, a path, or a method and a path; `*` stands for any text, `?` for any
-    /// character. A path begins with `/` or `*`: in names that have blanks, a first word that is a method is none.
+    /// character. A path begins with `/` or `*`: the first word of a name with blanks does not count as a method. The case of a
+    /// method does not matter, but a method that only a document has, such as `COPY`, must be in upper case.
     ///
     /// ```
     /// use ops_runtime::binding::HttpBinding;
@@ -28,19 +29,23 @@ impl OperationSpec {
     }
 }
 
-/// Says why a pattern can select no operation, whichever there are.
+/// Says if a pattern is a mistake, given the operations that there are. One that selects none of them need not be a mistake.
 ///
 /// ```
-/// use ops_runtime::spec::check_pattern;
+/// use ops_runtime::binding::HttpBinding;
+/// use ops_runtime::spec::{OperationSpec, check_pattern};
 ///
-/// assert!(check_pattern("DELETE *").is_ok());
-/// assert_eq!(check_pattern("DELTE *").unwrap_err(), "`DELTE` is no method: did you mean `DELETE`?");
+/// let spec = OperationSpec::mutation("shop.sell").with_http(HttpBinding::new("BATCH", "/pets"));
+/// assert!(check_pattern("DELETE *", [&spec]).is_ok());
+/// assert!(check_pattern("BATCH /toys", [&spec]).is_ok());
+/// assert_eq!(check_pattern("DELTE *", [&spec]).unwrap_err(), "`DELTE` is no method: did you mean `DELETE`?");
 /// ```
 ///
 /// # Errors
-/// If it is empty, or has no method before a path.
+/// If it is empty, or if the word before its path is no method. A word in upper case may be a method of a document if it is not
+/// similar to a method of HTTP, or if it is the method of an operation.
 #[cfg(any(feature = "openapi", feature = "registry"))]
-pub fn check_pattern(pattern: &str) -> Result<(), String> {
+pub fn check_pattern<'a>(pattern: &str, specs: impl IntoIterator<Item = &'a OperationSpec>) -> Result<(), String> {
     let pattern = pattern.trim();
     if pattern.is_empty() {
         return Err("the pattern is empty: `*` stands for every operation".to_owned());
@@ -49,12 +54,24 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
         return Ok(());
     }
     match method_and_path(pattern) {
-        Some((method, _)) if !is_method(method) => {
-            let meant = question(&nearest(&method.to_uppercase(), METHODS, 1));
-            Err(format!("`{}` is no method{meant}", method.escape_debug()))
+        Some((method, _)) if !is_known(method) => {
+            let meant = nearest(&method.to_uppercase(), METHODS, 1);
+            let is_own =
+                |spec: &OperationSpec| spec.http().is_some_and(|http| http.method.eq_ignore_ascii_case(method));
+            if may_be_method(method) && (meant.is_empty() || specs.into_iter().any(is_own)) {
+                return Ok(());
+            }
+            Err(format!("`{}` is no method{}", method.escape_debug(), question(&meant)))
         }
         _ => Ok(()),
     }
+}
+
+/// True if a pattern begins with a word in upper case that some document may have as a method. If some operations are unknown,
+/// such a pattern may be right although [`check_pattern`] calls it a mistake. No other pattern may.
+#[cfg(any(feature = "openapi", feature = "registry"))]
+pub fn may_name_a_method(pattern: &str) -> bool {
+    method_and_path(pattern.trim()).is_some_and(|(method, _)| may_be_method(method))
 }
 
 fn matches(pattern: &str, spec: &OperationSpec) -> bool {
@@ -66,11 +83,16 @@ fn matches(pattern: &str, spec: &OperationSpec) -> bool {
     if pattern.starts_with('/') {
         return by_path(pattern);
     }
-    match method_and_path(pattern).filter(|(method, _)| is_method(method)) {
-        Some((method, path)) => {
-            spec.http().is_some_and(|http| glob(&method.to_uppercase(), &http.method)) && by_path(path)
-        }
-        None => glob(pattern, &spec.id) || glob(pattern, spec.name()),
+    let by_name = || glob(pattern, &spec.id) || glob(pattern, spec.name());
+    let by_request = |method: &str, path: &str| {
+        let is_method = |http: &HttpBinding| glob(&method.to_uppercase(), &http.method.to_uppercase());
+        spec.http().is_some_and(is_method) && by_path(path)
+    };
+    match method_and_path(pattern) {
+        Some((method, path)) if is_known(method) => by_request(method, path),
+        // The word may also begin a name.
+        Some((method, path)) if may_be_method(method) => by_request(method, path) || by_name(),
+        _ => by_name(),
     }
 }
 
@@ -80,14 +102,20 @@ fn method_and_path(pattern: &str) -> Option<(&str, &str)> {
     Some((method, path.trim_start())).filter(|(_, path)| path.starts_with(['/', '*']))
 }
 
-fn is_method(word: &str) -> bool {
+fn is_known(word: &str) -> bool {
     word == "*" || METHODS.contains(&word.to_uppercase().as_str())
+}
+
+/// True for a word in upper case: a document may have any method (OpenAPI 3.2, `additionalOperations`).
+fn may_be_method(word: &str) -> bool {
+    let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+    word.bytes().all(is_upper) && word.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::OperationSpec;
     use crate::binding::HttpBinding;
+    use crate::{Binding, OperationKind, OperationSpec};
 
     #[test]
     fn names_may_have_blanks() {
@@ -107,11 +135,55 @@ mod tests {
         ] {
             assert_eq!(delete.matches(pattern), selects, "{pattern}");
             #[cfg(any(feature = "openapi", feature = "registry"))]
-            assert_eq!(super::check_pattern(pattern), Ok(()), "{pattern}");
+            assert_eq!(super::check_pattern(pattern, []), Ok(()), "{pattern}");
         }
         #[cfg(any(feature = "openapi", feature = "registry"))]
-        for pattern in ["DELTE *", "GTE /pets"] {
-            assert!(super::check_pattern(pattern).unwrap_err().contains("is no method"), "{pattern}");
+        for pattern in ["DELTE *", "GTE /pets", "copy *", "Copy /pets", "- /pets"] {
+            assert!(super::check_pattern(pattern, [&delete]).unwrap_err().contains("is no method"), "{pattern}");
         }
+        // With other operations, only some of these patterns are right.
+        #[cfg(any(feature = "openapi", feature = "registry"))]
+        for (pattern, may) in [
+            ("DELTE *", true),
+            (" BATCH /pets", true),
+            ("delte *", false),
+            ("Copy /pets", false),
+            ("- /pets", false),
+            (" ", false),
+        ] {
+            assert!(super::check_pattern(pattern, [&delete]).is_err(), "{pattern}");
+            assert_eq!(super::may_name_a_method(pattern), may, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn documents_may_have_any_method() {
+        let of = |method: &str, name: &str| {
+            let mut spec = OperationSpec::new(OperationKind::Mutation, "shop", name).unwrap();
+            spec.binding = Binding::Http(HttpBinding::owned(method.to_owned(), "/pets"));
+            spec
+        };
+        for (method, pattern, selects) in [
+            ("COPY", "COPY *", true),
+            ("copy", "COPY /pets", true),
+            ("M-SEARCH", "M-SEARCH *", true),
+            ("delete", "DELETE *", true),
+            ("Delete", "delete /pets", true),
+            ("COPY", "DELETE *", false),
+            ("DELETE", "COPY *", false),
+            ("COPY", "COPY /toys", false),
+            // These are similar to methods of HTTP.
+            ("BATCH", "BATCH *", true),
+            ("watch", "WATCH *", true),
+            ("SET", "SET /toys", false),
+        ] {
+            let spec = of(method, "x");
+            assert_eq!(spec.matches(pattern), selects, "{method} {pattern}");
+            #[cfg(any(feature = "openapi", feature = "registry"))]
+            assert_eq!(super::check_pattern(pattern, [&spec]), Ok(()), "{pattern}");
+        }
+        #[cfg(any(feature = "openapi", feature = "registry"))]
+        assert!(super::check_pattern("batch *", [&of("BATCH", "x")]).is_err());
+        assert!(of("POST", "SMS to all").matches("SMS *"));
     }
 }

@@ -1,6 +1,7 @@
 //! Operations and their requests.
 
 use std::collections::HashSet;
+use std::mem::discriminant;
 
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ impl Comparison<'_> {
                 self.tell(Part::Operation, key, &format!("/{key}"), "it changed", false);
             }
         }
-        let (Some(old_http), Some(new_http)) = (old.http(), new.http()) else { return };
+        let (Some(old_http), Some(new_http)) = (old.http(), new.http()) else { return self.whole(old, new) };
         let path = |http: &HttpBinding| (http.method.clone(), blank(&http.path));
         if path(old_http) != path(new_http) {
             let request = |http: &HttpBinding| format!("`{} {}`", http.method, http.path);
@@ -51,6 +52,20 @@ impl Comparison<'_> {
         self.parameters(old, new, old_http, new_http);
         self.bodies(old, new, old_http, new_http);
         self.outputs(old, new, old_http, new_http);
+    }
+
+    /// Compares operations of which at most one is called over HTTP: the schemas of the input and the output as a whole, and
+    /// the errors by their codes.
+    fn whole(&mut self, old: &OperationSpec, new: &OperationSpec) {
+        if discriminant(&old.binding) != discriminant(&new.binding) {
+            self.tell(Part::Operation, "", "/binding", "it is reached in another way now", true);
+        }
+        self.schemas(Place::Parameter, &value(&old.input), &value(&new.input), "", "/input");
+        self.schemas(Place::Response, &value(&old.output), &value(&new.output), "", "/output");
+        let declared = |spec: &OperationSpec| -> Vec<(String, String)> {
+            spec.errors.iter().map(|error| (error.code.to_string(), format!("error `{}`", error.code))).collect()
+        };
+        self.errors((old, &declared(old)), (new, &declared(new)));
     }
 
     /// Compares the variables that both versions of the server's URL have.

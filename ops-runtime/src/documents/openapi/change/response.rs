@@ -69,7 +69,7 @@ impl Comparison<'_> {
         if old_http.responses.iter().any(|r| r.whole_event) != new_http.responses.iter().any(|r| r.whole_event) {
             self.tell(Part::Response, "", "/output", "its items are other parts of events now", true);
         }
-        self.errors(old, new, old_http, new_http);
+        self.errors((old, &failures(old_http)), (new, &failures(new_http)));
     }
 
     /// Compares the items of streams by their statuses and content types, or the whole outputs if none are the same.
@@ -123,27 +123,30 @@ impl Comparison<'_> {
         old_first == new_first || old_first.is_some_and(|first| !is_in(first, &new_types))
     }
 
-    fn errors(&mut self, old: &OperationSpec, new: &OperationSpec, old_http: &HttpBinding, new_http: &HttpBinding) {
-        let (old_statuses, new_statuses) = (failures(old_http), failures(new_http));
-        for status in old_statuses.iter().filter(|status| !new_statuses.contains(status)) {
-            let place = format!("/errors/{}", status.error_code());
-            self.tell(Part::Response, &subject(*status), &place, "the error is not described any more", Effect::Names);
+    /// Compares the errors that both versions declare. Each declared error is its code, and its name in changes.
+    pub(super) fn errors(
+        &mut self,
+        (old, old_declared): (&OperationSpec, &[(String, String)]),
+        (new, new_declared): (&OperationSpec, &[(String, String)]),
+    ) {
+        let place = |code: &str| format!("/errors/{}", pointer::escaped(code));
+        let has = |declared: &[(String, String)], code: &str| declared.iter().any(|(own, _)| own == code);
+        for (code, subject) in old_declared.iter().filter(|(code, _)| !has(new_declared, code)) {
+            self.tell(Part::Response, subject, &place(code), "the error is not described any more", Effect::Names);
         }
-        for status in new_statuses.iter().filter(|status| !old_statuses.contains(status)) {
-            let place = format!("/errors/{}", status.error_code());
+        for (code, subject) in new_declared.iter().filter(|(code, _)| !has(old_declared, code)) {
             // It is an error of its own now. What handles all declared errors of the operation, or the others, lacks it.
-            let effect = if old_statuses.is_empty() { Effect::None } else { Effect::Names };
-            self.tell(Part::Response, &subject(*status), &place, "the error is described now", effect);
+            let effect = if old_declared.is_empty() { Effect::None } else { Effect::Names };
+            self.tell(Part::Response, subject, &place(code), "the error is described now", effect);
         }
-        let find = |errors: &'_ [ErrorDefinition], status: StatusRange| {
-            errors.iter().find(|error| error.code == status.error_code()).map(|error| value(&error.schema).into_owned())
+        let find = |errors: &'_ [ErrorDefinition], code: &str| {
+            errors.iter().find(|error| error.code == code).map(|error| value(&error.schema).into_owned())
         };
         let any = Value::Bool(true);
-        for status in old_statuses.iter().filter(|status| new_statuses.contains(status)) {
-            let (old, new) = (find(&old.errors, *status), find(&new.errors, *status));
-            let place = format!("/errors/{}", pointer::escaped(&status.error_code()));
+        for (code, subject) in old_declared.iter().filter(|(code, _)| has(new_declared, code)) {
+            let (old, new) = (find(&old.errors, code), find(&new.errors, code));
             let (old, new) = (old.as_ref().unwrap_or(&any), new.as_ref().unwrap_or(&any));
-            self.schemas(Place::Response, old, new, &subject(*status), &place);
+            self.schemas(Place::Response, old, new, subject, &place(code));
         }
     }
 }
@@ -186,13 +189,15 @@ fn items_of<'v>(output: &'v Value, types: &[(StatusRange, &str)]) -> Vec<Option<
     (0..types.len()).map(|at| alternative(all, &content_types, at)).collect()
 }
 
-fn failures(http: &HttpBinding) -> Vec<StatusRange> {
+/// The errors that a document describes: the code of each, and its status in words.
+fn failures(http: &HttpBinding) -> Vec<(String, String)> {
     let by_default = !http.responses.iter().any(|response| response.status.is_success());
     let mut found = Vec::new();
     for response in http.responses.iter() {
         let succeeds = response.status.is_success() || by_default && response.status == StatusRange::Default;
-        if !succeeds && !found.contains(&response.status) {
-            found.push(response.status);
+        let failure = (response.status.error_code(), subject(response.status));
+        if !succeeds && !found.contains(&failure) {
+            found.push(failure);
         }
     }
     found

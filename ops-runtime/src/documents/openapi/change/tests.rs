@@ -2,6 +2,7 @@
 
 mod bodies;
 mod fields;
+mod local;
 mod names;
 mod schemas;
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::marks::{Key, REFERENCE};
 use super::{Switch, has_properties};
 use crate::pointer::unescaped;
-use crate::{HttpBinding, ParameterLocation};
+use crate::{HttpBinding, HttpBody, ParameterLocation};
 
 /// How deep the parts of a schema are searched.
 const MAX_DEPTH: usize = 32;
@@ -41,6 +41,14 @@ impl Found {
     pub(super) fn switches(&self) -> impl Iterator<Item = Switch> {
         self.bodies.iter().flatten().copied().chain(self.query.as_ref().map(|(switch, _)| *switch))
     }
+}
+
+/// Where a body is in a narrowed input.
+pub(super) enum Place {
+    /// The body is this alternative of the input's schema. `None` if all bodies share the schema.
+    Alternative(Option<u16>),
+    /// Nowhere: narrowing leaves its alternative out.
+    Gone,
 }
 
 enum Narrowed {
@@ -239,17 +247,16 @@ impl<'t> Narrower<'t> {
                 .any(|part| self.is_true_by_default(part, depth + 1))
     }
 
-    /// The input without the boolean, and the alternative of that input which each body is. `None` if the boolean cannot have
-    /// the value `on`.
+    /// The input without the boolean, and where each body is in it. `None` if the boolean cannot have the value `on`.
     pub(super) fn input(
         &mut self,
         input: &Value,
         http: &HttpBinding,
         found: &Found,
         on: bool,
-    ) -> Option<(Value, Vec<Option<u16>>)> {
+    ) -> Option<(Value, Vec<Place>)> {
         let mut input = input.clone();
-        let mut variants: Vec<Option<u16>> = http.bodies.iter().map(|body| body.variant).collect();
+        let mut places: Vec<Place> = http.bodies.iter().map(|body| Place::Alternative(body.variant)).collect();
         if let Some((_, property)) = &found.query {
             remove(input.as_object_mut()?, property);
         }
@@ -258,25 +265,32 @@ impl<'t> Narrower<'t> {
             match self.narrow(body, &found.name, on, 0) {
                 Narrowed::Same => {}
                 Narrowed::Changed(schema) => {
-                    for (variant, own) in variants.iter_mut().zip(http.bodies.iter()) {
-                        *variant = own.alternative(body).and_then(|own| self.place(own, &schema, &found.name, on));
-                    }
+                    places = http.bodies.iter().map(|own| self.place(own, body, &schema, &found.name, on)).collect();
                     *body = schema;
                 }
                 Narrowed::Impossible => return None,
             }
         }
-        Some((input, variants))
+        Some((input, places))
     }
 
-    /// The position of an alternative in the narrowed schema. `None` if narrowing leaves it out.
-    fn place(&mut self, own: &Value, schema: &Value, name: &str, on: bool) -> Option<u16> {
-        let narrowed = match self.narrow(own, name, on, 1) {
-            Narrowed::Same => Cow::Borrowed(own),
-            Narrowed::Changed(own) => Cow::Owned(own),
-            Narrowed::Impossible => return None,
+    /// Where a body is in the narrowed schema of all bodies.
+    fn place(&mut self, own: &HttpBody, before: &Value, after: &Value, name: &str, on: bool) -> Place {
+        let all = before.get("oneOf").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let variant = own.variant.map(usize::from);
+        let Some((at, alternative)) = variant.and_then(|at| Some((at, all.get(at)?))) else {
+            return Place::Alternative(None);
         };
-        u16::try_from(parts(schema, "oneOf").position(|part| *part == *narrowed)?).ok()
+        if on && self.lacking(all, name).get(at) == Some(&true) {
+            return Place::Gone;
+        }
+        let narrowed = match self.narrow(alternative, name, on, 1) {
+            Narrowed::Same => Cow::Borrowed(alternative),
+            Narrowed::Changed(own) => Cow::Owned(own),
+            Narrowed::Impossible => return Place::Gone,
+        };
+        let at = parts(after, "oneOf").position(|part| *part == *narrowed);
+        Place::Alternative(at.and_then(|at| u16::try_from(at).ok()))
     }
 
     fn narrow(&mut self, schema: &Value, name: &str, on: bool, depth: usize) -> Narrowed {

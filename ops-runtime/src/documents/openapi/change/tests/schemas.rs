@@ -196,8 +196,64 @@ fn one_of_several_is_less_than_any() {
     assert_eq!(told(&union("anyOf", ["Fish", "Bird"]), &union("oneOf", ["Fish", "Bird"])), [""; 0]);
     let kinds = |key: &str| json!({ key: [to("Cat"), { "type": "string" }, { "type": "null" }] });
     assert_eq!(told(&kinds("anyOf"), &kinds("oneOf")), [""; 0]);
+    let many = |key: &str| json!({ key: (0..500).map(|n| json!({ "const": n })).collect::<Value>() });
+    assert_eq!(told(&many("anyOf"), &many("oneOf")), [""; 0]);
     let numbers = |key: &str| json!({ key: [{ "type": "integer" }, { "type": "number" }] });
     assert_eq!(told(&numbers("anyOf"), &numbers("oneOf")).len(), 2);
+}
+
+#[test]
+fn a_new_variant_of_one_of_several_may_take_what_another_takes() {
+    let one = |variants: Value| json!({ "oneOf": variants });
+    let of = |kind: &str| json!({ "type": kind });
+    let old = one(json!([of("integer"), of("string")]));
+    assert_eq!(
+        told(&old, &one(json!([of("integer"), of("number"), of("string")]))),
+        [
+            "request: number is taken now",
+            "!request: what fits several of its variants is not taken any more",
+            "!response: number can come now",
+        ]
+    );
+    // No value fits two of these variants, even if they are in a union of their own, or are made of parts.
+    let is_new = ["request: boolean is taken now", "!response: boolean can come now"];
+    assert_eq!(told(&old, &one(json!([of("integer"), of("string"), of("boolean")]))), is_new);
+    assert_eq!(told(&old, &one(json!([of("integer"), { "anyOf": [of("string"), of("boolean")] }]))), is_new);
+    let made = json!({ "allOf": [to("Bird"), { "type": "object", "properties": { "a": of("integer") } }] });
+    let taken = told(&one(json!([to("Fish"), of("string")])), &one(json!([to("Fish"), of("string"), made])));
+    assert!(taken.iter().all(|line| !line.starts_with("!request")), "{taken:#?}");
+    // No value that was accepted before fits two new variants.
+    let object = |own: &str| json!({ "type": "object", "properties": { own: {} } });
+    let taken = told(&old, &one(json!([of("integer"), of("string"), object("a"), object("b")])));
+    assert!(taken.iter().all(|line| !line.starts_with("!request")), "{taken:#?}");
+    let overlaps = "!request: what fits several of its variants is not taken any more".to_owned();
+    let taken =
+        told(&one(json!([to("Fish"), of("string")])), &one(json!([to("Fish"), of("string"), to("Cat"), to("Dog")])));
+    assert!(taken.contains(&overlaps), "{taken:#?}");
+    // Variants that overlapped before are as they were.
+    let cats = told(&one(json!([to("Cat"), to("Dog")])), &one(json!([to("Cat"), to("Dog"), of("string")])));
+    assert_eq!(cats, ["request: string is taken now", "!response: string can come now"]);
+    // Another overlapping variant may nevertheless take a value that fitted one variant.
+    let pets = |others: &[&str]| {
+        let others = others.iter().map(|kind| of(kind));
+        one([to("Cat"), to("Dog")].into_iter().chain(others).collect::<Value>())
+    };
+    let number = ["request: number is taken now", overlaps.as_str(), "!response: number can come now"];
+    assert_eq!(told(&pets(&["integer"]), &pets(&["integer", "number"])), number);
+    // So may a variant within a variant, if the outer one is a `oneOf` itself.
+    let within = |key: &str| one(json!([{ key: [of("integer"), of("number")] }, of("string")]));
+    assert_eq!(told(&old, &within("oneOf")), number);
+    assert_eq!(told(&old, &within("anyOf")), [number[0], number[2]]);
+    // A value that selects a variant of a nested union fits that union once.
+    let pets = tagged(&["Cat", "Dog"], &json!({ "propertyName": "kind" }));
+    let with = |key: &str, others: &[&str]| {
+        let others = others.iter().map(|kind| of(kind));
+        json!({ key: ([pets.clone()].into_iter().chain(others).collect::<Value>()) })
+    };
+    assert_eq!(told(&with("oneOf", &["integer"]), &with("oneOf", &["integer", "boolean"])), is_new);
+    let taken = told(&with("oneOf", &["integer"]), &with("oneOf", &["integer", "number"]));
+    assert!(taken.contains(&overlaps), "{taken:#?}");
+    assert_eq!(told(&with("anyOf", &["string"]), &with("oneOf", &["string"])), [""; 0]);
 }
 
 #[test]
