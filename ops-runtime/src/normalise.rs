@@ -53,8 +53,8 @@
 //!    `allOf` member, nor under a condition, nor by the variant of a union that the value belongs to. It stays if
 //!    `additionalProperties` is `true` or a schema, or if the object declares nothing.
 //! 2. An absent property gets its `default`, required or not, unless it is `writeOnly`: a result need not have what only
-//!    requests have, so that nothing follows from its absence. A default that does not fit its own schema is ignored. So
-//!    is that of a discriminator's property if it names another variant than the one that the object is.
+//!    requests have, so that nothing follows from its absence. A default that its schema, or that of a pattern, refuses is
+//!    ignored. So is the default of a discriminator's property if it names a variant other than the object's own.
 //! 3. A node that still does not conform is converted or left unchanged (`repair`, see below), or repaired as the
 //!    original's `Value.Cast` does it (`normalise`): a scalar is *replaced* by its default or its zero value, not
 //!    parsed or clamped; an object is repaired property by property; a union by the closest variant. If the original
@@ -144,11 +144,11 @@ use violations::Lister;
 pub use definitions::{CompiledDefinitions, Reading};
 pub(crate) use equal::{copy, equal};
 use findings::Problems;
-#[allow(unused_imports, reason = "gateways tell it apart")]
 pub(crate) use findings::UNDECLARED;
 pub use findings::{Change, Problem, Repair, Violation};
 pub(crate) use number::integer;
 pub(crate) use pattern::named::{Patterns, Searches};
+pub(crate) use repair::{Measure, kind};
 pub(crate) use report::{MAX_TOLD, NO_MORE, Violations};
 pub use standard::Validator;
 
@@ -239,11 +239,11 @@ impl CompiledSchema {
     /// # Ok::<(), &str>(())
     /// ```
     pub fn repair_text<'t>(&self, text: &'t str) -> Option<(Cow<'t, str>, Vec<Repair>)> {
-        self.shaped_text(text).map(Repaired::listed)
+        self.shaped_text(text, Measure::Schema).map(Repaired::listed)
     }
 
-    pub(crate) fn shaped_text<'t>(&self, text: &'t str) -> Option<Repaired<Cow<'t, str>>> {
-        self.mended(text, Mode::Repair)
+    pub(crate) fn shaped_text<'t>(&self, text: &'t str, measure: Measure) -> Option<Repaired<Cow<'t, str>>> {
+        self.mended(text, Mode::Repair, measure)
     }
 
     /// Normalises a JSON text as [`normalise`](Self::normalise) does a value, and makes a value only of the parts that
@@ -251,16 +251,16 @@ impl CompiledSchema {
     ///
     /// `None` means the same as for [`repair_text`](Self::repair_text).
     pub fn normalise_text<'t>(&self, text: &'t str) -> Option<(Cow<'t, str>, Vec<Repair>)> {
-        self.normalised_text(text).map(Repaired::listed)
+        self.normalised_text(text, Measure::Schema).map(Repaired::listed)
     }
 
-    pub(crate) fn normalised_text<'t>(&self, text: &'t str) -> Option<Repaired<Cow<'t, str>>> {
-        self.mended(text, Mode::Normalise)
+    pub(crate) fn normalised_text<'t>(&self, text: &'t str, measure: Measure) -> Option<Repaired<Cow<'t, str>>> {
+        self.mended(text, Mode::Normalise, measure)
     }
 
-    fn mended<'t>(&self, text: &'t str, mode: Mode) -> Option<Repaired<Cow<'t, str>>> {
+    fn mended<'t>(&self, text: &'t str, mode: Mode, measure: Measure) -> Option<Repaired<Cow<'t, str>>> {
         let checker = Checker::new(&self.definitions);
-        let Mended { text, repairs, more } = Scanner::of_str(&checker, text).mend(self.root(), mode, text)?;
+        let Mended { text, repairs, more } = Scanner::of_str(&checker, text).mend(self.root(), mode, measure, text)?;
         Some(Repaired { value: text, repairs, more, has_ended: false, steps: checker.budget.steps(), largest: 0 })
     }
 
@@ -293,7 +293,7 @@ impl CompiledSchema {
     pub fn steps(&self, value: &Value) -> (u64, u64, u64) {
         let checker = Checker::new(&self.definitions);
         self.violations_with(value, &checker);
-        let repaired = self.repaired(value.clone(), &[(Mode::Repair, Strip::All)]);
+        let repaired = self.shaped(value.clone(), Measure::Schema);
         let most = Budget::most(value).max(Budget::most(&repaired.value)).max(Budget::most_of(repaired.largest));
         (checker.budget.steps(), repaired.steps, most)
     }
@@ -307,13 +307,13 @@ impl CompiledSchema {
     ///
     /// A value that conforms is returned as it is, undeclared properties included.
     pub fn cast(&self, value: Value) -> (Value, Vec<Repair>) {
-        self.repaired(value, &[(Mode::Cast, Strip::None)]).listed()
+        self.repaired(value, Measure::Schema, &[(Mode::Cast, Strip::None)]).listed()
     }
 
     /// Repairs a value, in one pass for each mode.
-    fn repaired(&self, mut value: Value, passes: &[(Mode, Strip<'_>)]) -> Repaired {
+    fn repaired(&self, mut value: Value, measure: Measure, passes: &[(Mode, Strip<'_>)]) -> Repaired {
         let checker = Checker::new(&self.definitions);
-        let mut fixer = Fixer::new(&checker, Mode::Clean);
+        let mut fixer = Fixer::new(&checker, Mode::Clean, measure);
         for (index, (mode, strip)) in passes.iter().enumerate() {
             fixer.begin(*mode, index > 0);
             let strip = if let Strip::All = strip { Strip::All } else { Strip::None };
@@ -331,7 +331,7 @@ impl CompiledSchema {
     /// The result of [`cast`](Self::cast) for an absent value, as of a handler without result; `None` if it conforms.
     pub fn cast_absent(&self) -> (Option<Value>, Vec<Repair>) {
         let checker = Checker::new(&self.definitions);
-        let mut fixer = Fixer::new(&checker, Mode::Cast);
+        let mut fixer = Fixer::new(&checker, Mode::Cast, Measure::Schema);
         let value = fixer.fix_root_absent(self.root());
         (value, fixer.repairs.finish().0)
     }
@@ -341,12 +341,12 @@ impl CompiledSchema {
     /// Nothing is made up: a part that still does not conform stays unchanged, and is reported. A scalar of the wrong type
     /// is converted all the same, if nothing is lost.
     pub fn repair(&self, value: Value) -> (Value, Vec<Repair>) {
-        self.shaped(value).listed()
+        self.shaped(value, Measure::Schema).listed()
     }
 
     /// Like [`repair`](Self::repair), with the number of repairs that are not listed.
-    pub(crate) fn shaped(&self, value: Value) -> Repaired {
-        self.repaired(value, &[(Mode::Repair, Strip::All)])
+    pub(crate) fn shaped(&self, value: Value, measure: Measure) -> Repaired {
+        self.repaired(value, measure, &[(Mode::Repair, Strip::All)])
     }
 
     /// Removes undeclared properties and fills in defaults; nothing else changes, and nothing is reported.
@@ -359,7 +359,7 @@ impl CompiledSchema {
 
     /// Like [`clean`](Self::clean), with the reason if it was not completed.
     pub(crate) fn cleaned(&self, value: Value) -> Repaired {
-        self.repaired(value, &[(Mode::Clean, Strip::All)])
+        self.repaired(value, Measure::Schema, &[(Mode::Clean, Strip::All)])
     }
 
     /// The kinds of value that might conform, as a person would list them; `None` if a value's kind is among them.
@@ -430,15 +430,15 @@ impl CompiledSchema {
     ///
     /// Under an integer schema `1.0` becomes `1`, which is the same number and no repair.
     pub fn normalise(&self, value: Value) -> (Value, Vec<Repair>) {
-        self.normalised(value).listed()
+        self.normalised(value, Measure::Schema).listed()
     }
 
     /// Like [`normalise`](Self::normalise), with the number of repairs that are not listed.
-    pub(crate) fn normalised(&self, value: Value) -> Repaired {
+    pub(crate) fn normalised(&self, value: Value, measure: Measure) -> Repaired {
         match self.definitions.reading() {
-            Reading::Default => self.repaired(value, &[(Mode::Normalise, Strip::All)]),
+            Reading::Default => self.repaired(value, measure, &[(Mode::Normalise, Strip::All)]),
             // The original repairs whole nodes, so they must be clean first.
-            Reading::Compat => self.repaired(value, &[(Mode::Clean, Strip::All), (Mode::Cast, Strip::None)]),
+            Reading::Compat => self.repaired(value, measure, &[(Mode::Clean, Strip::All), (Mode::Cast, Strip::None)]),
         }
     }
 }

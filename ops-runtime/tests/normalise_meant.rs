@@ -208,3 +208,107 @@ fn cleaning_keeps_what_is_of_no_known_variant() {
         assert_eq!(compiled(&schema).clean(json!({ "x": 1, "b": 2 })), json!({ "b": 2 }));
     }
 }
+
+#[test]
+fn an_object_that_declares_nothing_does_not_take_what_is_another_with_a_fault() {
+    let pet = json!({
+        "type": "object",
+        "properties": { "id": { "type": "integer" }, "name": { "type": "string" } },
+        "required": ["id", "name"],
+    });
+    for keyword in ["properties", "patternProperties"] {
+        let names = if keyword == "properties" { json!({}) } else { json!({ "^x-": {} }) };
+        let nothing = json!({ "type": "object", (keyword): names, "additionalProperties": false });
+        for keyword in ["oneOf", "anyOf"] {
+            let schema = json!({ "type": "array", "items": { (keyword): [pet, nothing] } });
+            let value = json!([{ "id": 7, "name": "Rex" }, { "id": 8, "tag": "x" }]);
+            let fault = "/1: expected properties that one of 2 schemas declares, found object, kept".to_owned();
+            assert_eq!(told(compiled(&schema).repair(value.clone())), (value, vec![fault]), "{schema}");
+            is_left_alone(&schema, &json!([{ "id": 7, "name": "Rex" }, {}]));
+        }
+    }
+}
+
+/// What `additionalProperties` of a part has accepted is evaluated.
+#[test]
+fn unevaluated_properties_are_not_those_that_a_part_allows() {
+    let own = json!({ "properties": { "id": { "type": "string" } } });
+    let within = |base: &Value| {
+        [
+            json!({ "type": "object", "allOf": [base, own], "unevaluatedProperties": false }),
+            json!({ "type": "object", "allOf": [own, base], "unevaluatedProperties": { "type": "integer" } }),
+            json!({
+                "$ref": "#/$defs/Base", "properties": own["properties"], "unevaluatedProperties": false,
+                "$defs": { "Base": base },
+            }),
+        ]
+    };
+    let value = json!({ "id": "i", "name": "a", "env": "prod" });
+    for keyword in ["additionalProperties", "unevaluatedProperties"] {
+        for more in [json!(true), json!({ "type": "string" })] {
+            let base = record("name", &json!({ (keyword): more }));
+            within(&base).iter().for_each(|schema| is_left_alone(schema, &value));
+        }
+    }
+    // Where no part says so, it is for what none of them declares.
+    let [all, ..] = within(&record("name", &json!({})));
+    let removed = vec!["/env: expected no such property, found string".to_owned()];
+    assert_eq!(told(compiled(&all).repair(value)), (json!({ "id": "i", "name": "a" }), removed));
+}
+
+#[test]
+fn what_conforms_is_not_converted_into_a_variant_if_nothing_would_be_removed() {
+    let of = |value: &Value, inside: &Value| {
+        json!({
+            "type": "object",
+            "properties": { "value": value },
+            "anyOf": [{ "properties": { "unit": { "type": "string" } } }, { "properties": { "value": inside } }],
+        })
+    };
+    let text = json!({ "type": "string" });
+    for base in [json!({}), json!({ "type": ["string", "number"] })] {
+        let schema = of(&base, &text);
+        is_left_alone(&schema, &json!({ "value": 1 }));
+        is_left_alone(&schema, &json!({ "value": 1, "unit": "kg" }));
+    }
+    let open = json!({ "type": "object", "additionalProperties": true });
+    let inside = json!({ "type": "object", "properties": { "n": text } });
+    is_left_alone(&of(&open, &inside), &json!({ "value": { "n": 1 } }));
+}
+
+#[test]
+fn a_default_that_a_pattern_would_convert_is_ignored() {
+    for own in [json!({ "default": 1 }), json!({ "type": "number", "default": 0 })] {
+        let schema = json!({
+            "type": "object",
+            "properties": { "x_n": own },
+            "patternProperties": { "^x_": { "type": "string" } },
+        });
+        is_left_alone(&schema, &json!({}));
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": { "x_n": { "default": { "a": 1 } } },
+        "patternProperties": { "^x_": { "properties": { "a": { "type": "integer" }, "b": { "default": "b" } } } },
+    });
+    let filled = json!({ "x_n": { "a": 1, "b": "b" } });
+    assert_eq!(compiled(&schema).clean(json!({})), filled);
+    assert_eq!(compiled(&schema).repair(json!({})), (filled, vec![]));
+}
+
+#[test]
+fn a_cast_makes_up_a_required_value_that_suits_the_pattern_as_well() {
+    for (own, pattern, made) in [
+        (json!({ "default": 1 }), json!({ "type": "string" }), json!("")),
+        (json!({ "type": "integer", "default": 0 }), json!({ "minimum": 1 }), json!(1)),
+    ] {
+        let schema = json!({
+            "type": "object",
+            "properties": { "x_n": own },
+            "patternProperties": { "^x_": pattern },
+            "required": ["x_n"],
+        });
+        assert_eq!(compiled(&schema).normalise(json!({})).0, json!({ "x_n": made }), "{schema}");
+        assert_eq!(compiled(&schema).repair(json!({})).0, json!({}), "{schema}");
+    }
+}

@@ -42,6 +42,8 @@ operation!(Failing: Value => i64, Call, OperationSpec::query("math.failing")
     .with_errors(const { &[ErrorDefinition::new("NotFound").with_http_status(404)] }));
 operation!(Slow: Value => i64, Call, OperationSpec::query("math.slow").with_timeout(Duration::from_millis(20)));
 
+#[path = "registry/accepted.rs"]
+mod accepted;
 #[path = "registry/callers.rs"]
 mod callers;
 #[path = "registry/checks.rs"]

@@ -196,6 +196,7 @@ impl<'s> Conversion<'s> {
             required: required.contains(&name.as_str()),
             is_conditional: false,
             is_write_only: false,
+            is_undescribed: false,
         });
         ObjectRules {
             properties: nodes.collect(),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::check::Checker;
-use super::equal::{copy, weight};
+use super::equal::{MAX_VALUE_DEPTH, copy, weight};
 use super::node::{
     ARRAY, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, NULL, NUMBER, OBJECT, ObjectRules, Property, Rest, STRING,
     Target, Typed, Types,
@@ -147,6 +147,33 @@ fn assign(sum: Value, next: Value) -> Value {
         }
         scalar => scalar,
     }
+}
+
+/// The shape of `created` with the values of `value`, as long as both are objects or neither is.
+pub(super) fn merge(created: Value, value: Value, depth: u32) -> Value {
+    let nested = |value: &Value| value.is_object() || value.is_array();
+    match (nested(&created), nested(&value)) {
+        (false, false) => value,
+        (true, true) if depth < MAX_VALUE_DEPTH => {
+            let mut given = keyed(value);
+            let merged = keyed(created).into_iter().map(|(key, created)| match given.remove(&key) {
+                Some(value) => (key, merge(created, value, depth + 1)),
+                None => (key, created),
+            });
+            Value::Object(merged.collect())
+        }
+        _ => created,
+    }
+}
+
+/// An array is an object with its indices and its length.
+fn keyed(value: Value) -> Map<String, Value> {
+    let length = value.as_array().map(Vec::len);
+    let mut map = as_object(value);
+    if let Some(length) = length {
+        map.insert("length".to_owned(), length.into());
+    }
+    map
 }
 
 /// The properties of a value as JavaScript spreads them: items and characters under their indices.

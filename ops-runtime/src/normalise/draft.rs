@@ -45,6 +45,8 @@ pub(super) struct ObjectDraft<'s> {
     pub(super) patterns: Vec<(&'s str, Raw<'s>)>,
     pub(super) required: Vec<&'s str>,
     pub(super) additional: Extra<'s>,
+    /// What `unevaluatedProperties` says, until all parts of its schema are merged.
+    unevaluated: Extra<'s>,
     /// True if `additionalProperties` itself says what other properties may be.
     pub(super) sealed: bool,
     /// Properties that are declared under a condition, which asks nothing of them here, with the schemas that may declare
@@ -168,6 +170,17 @@ impl<'s> Draft<'s> {
         self.unions.extend(other.unions);
         self.default = self.default.take().or(other.default);
     }
+
+    /// Lets `unevaluatedProperties` decide if no part of its schema says what other properties may be. To be called when all
+    /// parts are merged: what one of them has accepted is evaluated.
+    pub(super) fn settle(&mut self) {
+        if let Some(object) = &mut self.object {
+            let unevaluated = std::mem::take(&mut object.unevaluated);
+            if let Extra::Unspecified = object.additional {
+                object.additional = unevaluated;
+            }
+        }
+    }
 }
 
 impl<'s> ArrayDraft<'s> {
@@ -235,8 +248,9 @@ impl<'s> ObjectDraft<'s> {
         if let Some(required) = map.get("required").and_then(Value::as_array) {
             draft.required = required.iter().filter_map(Value::as_str).collect();
         }
-        let additional = map.get("additionalProperties").or_else(|| map.get("unevaluatedProperties"));
-        draft.additional = additional.map_or(Extra::Unspecified, |schema| Extra::read(raw, schema));
+        let extra = |keyword: &str| map.get(keyword).map_or(Extra::Unspecified, |schema| Extra::read(raw, schema));
+        draft.additional = extra("additionalProperties");
+        draft.unevaluated = extra("unevaluatedProperties");
         draft.sealed = map.contains_key("additionalProperties");
         draft.is_ruled().then_some(draft)
     }
@@ -246,7 +260,7 @@ impl<'s> ObjectDraft<'s> {
         !self.properties.is_empty()
             || !self.patterns.is_empty()
             || !self.required.is_empty()
-            || !matches!(self.additional, Extra::Unspecified)
+            || !matches!((&self.additional, &self.unevaluated), (Extra::Unspecified, Extra::Unspecified))
             || self.min.is_some()
             || self.max.is_some()
     }

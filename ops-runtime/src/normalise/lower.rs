@@ -139,10 +139,12 @@ impl<'s> Lowering<'s, '_> {
             // What is declared under a condition is declared beside it.
             _ if has_conditions(map) => None,
             (Some("$ref" | "$dynamicRef" | "$recursiveRef"), None) => Some(self.reference(raw, map)),
-            (Some("allOf"), None) => match map.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
-                Some([member]) => Some(self.schema(raw.to(member), depth + 1)),
-                _ => None,
-            },
+            (Some(keyword @ ("allOf" | "anyOf" | "oneOf")), None) => {
+                match map.get(keyword).and_then(Value::as_array).map(Vec::as_slice) {
+                    Some([member]) => Some(self.schema(raw.to(member), depth + 1)),
+                    _ => None,
+                }
+            }
             _ => None,
         };
         let Some(mut node) = sole else {
@@ -315,6 +317,7 @@ impl<'s> Lowering<'s, '_> {
                 draft.unions.push(union);
             }
         }
+        draft.settle();
         if map.get("nullable") == Some(&Value::Bool(true)) {
             // A part merged here is optional as a whole, so it must be merged again where it is not optional.
             visited.back_to(mark);

@@ -358,6 +358,8 @@ pub(super) struct Property {
     pub(super) is_conditional: bool,
     /// True if it is `writeOnly`, as far as this unit tells: only requests have it.
     pub(super) is_write_only: bool,
+    /// True if it is required but not described. A generated type has no field for it.
+    pub(super) is_undescribed: bool,
 }
 
 /// The schema of undeclared properties.
@@ -415,6 +417,13 @@ impl ObjectRules {
 }
 
 impl Property {
+    /// True if a generated type has it as a constant, and refuses any other value. Behind a reference, it is an enum.
+    pub(super) fn is_constant(&self) -> bool {
+        let Kind::Literals(values) = &self.node.kind else { return false };
+        let [only] = &**values else { return false };
+        self.required && self.node.default.as_ref().is_none_or(|default| default.value == *only)
+    }
+
     /// True if its absence may need work.
     pub(super) fn wanted(&self) -> bool {
         // A reference may lead to a default.
@@ -461,6 +470,8 @@ pub(super) struct Shape {
     pub(super) declared: Option<Tag>,
     /// A property with a constant in each variant.
     pub(super) tag: Option<Tag>,
+    /// A property with a constant in each variant, with scalars other than strings among them. Only types use it.
+    pub(super) scalar_tag: Option<Box<str>>,
 }
 
 /// A property whose value names the variant.

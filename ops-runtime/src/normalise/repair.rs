@@ -10,6 +10,7 @@ mod another;
 mod array;
 mod convert;
 mod declared;
+mod measure;
 mod object;
 mod told;
 mod union;
@@ -26,6 +27,7 @@ use super::number::integer;
 use super::path::Path;
 use told::{Repairs, Told};
 
+pub(crate) use measure::Measure;
 pub(super) use object::{closes, may_declare};
 pub(super) use told::Mark;
 
@@ -54,6 +56,7 @@ pub(super) enum Strip<'a> {
 pub(super) struct Fixer<'c, 'a> {
     pub(super) checker: &'c Checker<'a>,
     pub(super) mode: Mode,
+    measure: Measure,
     pub(super) repairs: Repairs,
     /// How often the original would have thrown.
     throws: usize,
@@ -72,10 +75,11 @@ pub(super) struct Fixer<'c, 'a> {
 }
 
 impl<'c, 'a> Fixer<'c, 'a> {
-    pub(super) fn new(checker: &'c Checker<'a>, mode: Mode) -> Self {
+    pub(super) fn new(checker: &'c Checker<'a>, mode: Mode, measure: Measure) -> Self {
         Fixer {
             checker,
             mode,
+            measure,
             repairs: Repairs::default(),
             throws: 0,
             filling: Vec::new(),
@@ -236,6 +240,9 @@ impl<'c, 'a> Fixer<'c, 'a> {
 
     /// Handles a value that does not conform, by the mode.
     fn misfit(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> bool {
+        if self.is_accepted(at, value) {
+            return true;
+        }
         match self.mode {
             Mode::Repair => self.convert(at, value, path, strip, depth),
             _ => self.replace(at, value, path, depth),
@@ -301,7 +308,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             _ => false,
         };
         let replaces = !matches!(self.mode, Mode::Clean | Mode::Repair);
-        if creates && replaces && !self.checker.check(target, value, depth) {
+        if creates && replaces && !self.checker.check(target, value, depth) && !self.is_accepted(target, value) {
             return self.replace(at, value, path, depth);
         }
         self.fix(target, value, path, strip, depth)
@@ -430,7 +437,7 @@ fn path_of_created() -> &'static Path<'static> {
 }
 
 /// The kind of a value, to be reported instead of the value.
-pub(super) fn kind(value: Option<&Value>) -> &'static str {
+pub(crate) fn kind(value: Option<&Value>) -> &'static str {
     match value {
         None => "absent",
         Some(Value::Null) => "null",

@@ -394,7 +394,8 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                 return Err(No);
             }
             *bits |= bit;
-            if !property.required && self.is_absence(at.to(&property.node), depth) {
+            let is_absence = !property.required && self.is_absence(at.to(&property.node), depth);
+            if is_absence && !self.is_by_type() {
                 // Another value takes its place.
                 if self.checker.default_of_absent(at, property).is_some() {
                     return Err(No);
@@ -407,7 +408,14 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
             count += 1;
             required += usize::from(property.required);
             wanted += usize::from(property.wanted());
-            self.part(at.to(&property.node), &path.key(name), depth + 1)?;
+            if is_absence {
+                self.cursor.literal(b"null")?;
+            } else if property.is_constant() && self.is_by_type() {
+                // A wrong constant is repaired together with its object.
+                self.value(at.to(&property.node), &path.key(name), depth + 1)?;
+            } else {
+                self.part(at.to(&property.node), &path.key(name), depth + 1)?;
+            }
             cut.keep(self.cursor.at());
         }
         self.end_cut(&cut);

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::check::{Checker, MAX_COMBINED};
-use super::node::{At, Discriminator, Kind, Named, Node, OBJECT, Shape, Tag, Union};
+use super::node::{At, Discriminator, Kind, Named, Node, OBJECT, ObjectRules, Property, Shape, Tag, Union};
 use crate::model::cut::{MAX_NAME, cut};
 
 /// How many schemas and values are read to find out what the variants of a union list. They may hold unions in turn, and
@@ -108,27 +108,50 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// True if the tag of an object has a value that no variant accepts, and is of another kind than the names of variants. Its
+    /// type keeps such an object whole.
+    pub(super) fn has_foreign_tag(&self, at: At<'a>, union: &'a Union, value: &Value) -> bool {
+        let shape = self.shape(at, union);
+        let texts = shape.declared.as_ref().or(shape.tag.as_ref()).map(|tag| &tag.property);
+        let (Some(map), Some(name)) = (value.as_object(), texts.or(shape.scalar_tag.as_ref())) else { return false };
+        let Some(value) = map.get(&**name).filter(|value| texts.is_none() || !value.is_string()) else { return false };
+        // A variant that stands for all others may declare the tag.
+        if self.compat || union.discriminator.as_ref().is_some_and(|discriminator| discriminator.otherwise.is_some()) {
+            return false;
+        }
+        let accepts = |node: &'a Node| {
+            let Some(at) = self.follow(at.to(node)) else { return true };
+            let Kind::Typed(typed) = &at.node.kind else { return at.node.types().has(OBJECT) };
+            let property = typed.object.as_ref().and_then(|rules| rules.find(name, &mut 0));
+            property.is_some_and(|property| self.check(at.to(&property.node), value, 0))
+        };
+        (shape.declared.is_some() || self.all_require(at, union, name)) && !union.variants.iter().any(accepts)
+    }
+
     /// True if all variants that are objects require a property.
     fn all_require(&self, at: At<'a>, union: &'a Union, name: &str) -> bool {
-        let requires = |node: &'a Node| {
-            let Some(at) = self.follow(at.to(node)) else { return false };
-            let Kind::Typed(typed) = &at.node.kind else { return false };
-            let property = typed.object.as_ref().and_then(|rules| rules.find(name, &mut 0));
-            property.is_some_and(|property| property.required)
-        };
+        let requires = |node: &'a Node| self.property(at.to(node), name).is_some_and(|property| property.required);
         let variants = union.variants.iter().zip(&self.shape(at, union).types);
         let mut objects = variants.filter(|(_, types)| types.has(OBJECT)).map(|(node, _)| node);
         self.budget.spend(union.variants.len() as u64 / 4) && objects.all(requires)
+    }
+
+    /// A property of an object's schema, by its name.
+    pub(super) fn property(&self, at: At<'a>, name: &str) -> Option<&'a Property> {
+        let Kind::Typed(typed) = &self.follow(at)?.node.kind else { return None };
+        typed.object.as_ref()?.find(name, &mut 0)
     }
 
     pub(super) fn shape(&self, at: At<'a>, union: &'a Union) -> &'a Shape {
         union.shape.get_or_init(|| {
             let nodes: Vec<At<'a>> =
                 union.variants.iter().map(|node| self.follow(at.to(node)).unwrap_or(at.to(node))).collect();
+            let (tag, scalar_tag) = self.tags(&nodes);
             Shape {
                 types: nodes.iter().map(|at| at.node.types()).collect(),
                 declared: union.discriminator.as_ref().map(|discriminator| self.declared(discriminator, &nodes)),
-                tag: self.tag(&nodes),
+                tag,
+                scalar_tag,
             }
         })
     }
@@ -195,37 +218,53 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A required property that has a different constant in each variant that is an object.
-    fn tag(&self, variants: &[At<'a>]) -> Option<Tag> {
+    /// Properties that have different constants in each variant that is an object: one of strings, and one of other scalars.
+    fn tags(&self, variants: &[At<'a>]) -> (Option<Tag>, Option<Box<str>>) {
         let mut objects = Vec::new();
         for (index, at) in (0u32..).zip(variants) {
             match &at.node.kind {
                 Kind::Typed(typed) if typed.types.has(OBJECT) => {
-                    objects.push((index, *at, typed.object.as_ref()?));
+                    let Some(rules) = &typed.object else { return (None, None) };
+                    objects.push((index, *at, rules));
                 }
                 Kind::Typed(_) | Kind::Never => {}
-                _ if at.node.types().has(OBJECT) => return None,
+                _ if at.node.types().has(OBJECT) => return (None, None),
                 _ => {}
             }
         }
-        let (_, _, first) = objects.first().filter(|_| objects.len() > 1)?;
-        first.properties.iter().find_map(|candidate| {
-            let mut values: Vec<(Box<str>, Named)> = Vec::new();
-            let mut seen = HashMap::new();
-            for (index, at, rules) in &objects {
-                let property = rules.find(&candidate.name, &mut 0)?;
-                let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
-                for literal in literals.iter() {
-                    let text = literal.as_str()?;
-                    // An enum may name a value twice.
-                    match seen.insert(text, *index) {
-                        None => values.push((text.into(), Named::One(*index))),
-                        Some(other) if other == *index => {}
-                        Some(_) => return None,
-                    }
+        let Some((_, _, first)) = objects.first().filter(|_| objects.len() > 1) else { return (None, None) };
+        let mut scalar_tag = None;
+        let tag = first.properties.iter().find_map(|candidate| {
+            let constants = self.constants(&objects, &candidate.name)?;
+            let named = |(value, index): (&'a Value, u32)| Some((value.as_str()?, Named::One(index)));
+            let texts: Option<Vec<_>> = constants.into_iter().map(named).collect();
+            if texts.is_none() && scalar_tag.is_none() {
+                scalar_tag = Some(candidate.name.clone());
+            }
+            Some(Tag::new(&candidate.name, texts?.into_iter().map(|(text, named)| (text.into(), named)).collect()))
+        });
+        (tag, scalar_tag)
+    }
+
+    /// The constants of a property, each with its variant. `None` if an object has none, or shares one with another object.
+    fn constants(&self, objects: &[(u32, At<'a>, &'a ObjectRules)], name: &str) -> Option<Vec<(&'a Value, u32)>> {
+        let mut constants = Vec::new();
+        let mut seen = HashMap::new();
+        for (index, at, rules) in objects {
+            let property = rules.find(name, &mut 0)?;
+            let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
+            for literal in literals.iter() {
+                if !(literal.is_string() || literal.is_boolean() || literal.is_i64()) {
+                    return None;
+                }
+                // An enum may name a value twice.
+                match seen.insert(literal, *index) {
+                    None => constants.push((literal, *index)),
+                    Some(other) if other == *index => {}
+                    Some(_) => return None,
                 }
             }
-            Some(Tag::new(&candidate.name, values))
-        })
+        }
+        Some(constants)
     }
 }

@@ -103,7 +103,8 @@ impl CallOptions {
         self
     }
 
-    /// Sets the receiver of progress reports: see [`Progress::channel`](crate::Progress::channel).
+    /// Sets the receiver of progress reports: see [`Progress::channel`](crate::Progress::channel). Operations of other
+    /// processes report none.
     #[must_use]
     pub fn with_progress(mut self, progress: ProgressSink) -> Self {
         self.progress = Some(progress);

@@ -94,6 +94,12 @@ pub trait Endpoint: Send + Sync + 'static {
         let _ = (spec, input, context, error);
     }
 
+    /// The endpoint that runs the calls, if this one only checks them and passes them on.
+    #[doc(hidden)]
+    fn passes_to(&self) -> Option<&dyn Any> {
+        None
+    }
+
     /// How [`call_payload`](Self::call_payload) treats the input.
     #[doc(hidden)]
     fn input_form(&self) -> InputForm {

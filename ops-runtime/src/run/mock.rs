@@ -32,6 +32,7 @@ mod line;
 mod pattern;
 mod playback;
 mod recorder;
+mod tag;
 #[cfg(test)]
 mod tests;
 

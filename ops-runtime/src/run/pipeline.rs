@@ -157,7 +157,7 @@ fn start<Op: Call>(mut call: Origin<'_>, input: Op::Input) -> Result<Answer<Op>,
         if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
             check_typed_input(entry, handler, &input)?;
             let (limits, strict) = (call.limits(), strict(call.policy(), entry));
-            return begin(limits, Op::SPEC, |limits| typed.0.run(input, call, limits, strict));
+            return begin(Op::SPEC, || typed.0.run(input, call, limits, strict));
         }
     }
     let entry = table.get_own(&Typed::of::<Op>()).cloned();

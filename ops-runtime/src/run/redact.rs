@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorCode, OperationSpec, ResponseMeta};
+use crate::normalise::{CompiledSchema, Reading};
+use crate::{CallError, ErrorCode, ErrorDefinition, OperationSpec, ResponseMeta, StatusRange};
 
 /// The details of an error that come from another server.
 const FOREIGN: [&str; 6] = ["headers", "contentType", "body", "raw", "truncated", "statusCode"];
@@ -17,11 +18,11 @@ pub(crate) fn meta(meta: &mut ResponseMeta) {
 
 /// The part of an error that a caller in another process may see: everything that the operation itself reports.
 ///
-/// Of the error of a response, the status is shown, and the body if it is the operation's own and declared for that
-/// status. An operation of another server reports nothing itself, so a failure on the way is only logged. The failure
-/// of a function is shown as it is: peers are usually programs of the same owner, unlike the clients of a server
-/// (`public`). The text of a tool that the function called is only logged. Otherwise a peer that serves the function to
-/// clients would show them the text, because it cannot know that it is not the function's own.
+/// The error of a response shows its status, and its body if it is the operation's own and declared. An
+/// operation of another server reports nothing itself, so a failure on the way is only logged. The failure of a function
+/// is shown as it is: peers are usually programs of the same owner, unlike the clients of a server (`public`). The text
+/// of a tool that the function called is only logged. Otherwise a peer that serves the function to clients would show
+/// them the text, because it cannot know that it is not the function's own.
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
     if error.own_status().is_some() {
         return error;
@@ -34,13 +35,15 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
         && *error.code() == ErrorCode::ExecutionError
     {
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "an operation was answered by an error");
-        return error.of_status(status, &spec.id, &spec.errors);
+        return of_response(&error, status, spec);
     }
     let failed = matches!(error.code(), ErrorCode::ExecutionError | ErrorCode::UnknownError);
     if failed && !spec.is_local() {
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "an operation of another server failed");
         let message = format!("the operation failed; the worker's log says more of request {request}");
-        return CallError::new(error.code().clone(), message);
+        let shown = CallError::new(error.code().clone(), message);
+        // A job of the caller must not repeat it either.
+        return if error.is_lasting() { shown.lasting() } else { shown };
     }
     if is_of_another_tool(&error, spec) {
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "a tool that an operation called failed");
@@ -83,8 +86,8 @@ fn is_misleading(error: &CallError, spec: &OperationSpec) -> bool {
 /// handler, or of what it called, may contain anything: it is logged, and the caller gets a number to find it in the
 /// log. An input that a call of the handler does not take is such a failure, and no fault of the caller.
 ///
-/// An HTTP error shows its status, and its body if it is the operation's own and declared for that status. A status that
-/// a handler itself returns is shown as it is.
+/// An HTTP error shows its status, and its body if it is the operation's own and declared. A status that a handler
+/// itself returns is shown as it is.
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) fn public(
     error: CallError,
@@ -109,7 +112,7 @@ pub(crate) fn public(
             tracing::error!(operation = spec.id.as_ref(), %request, %error, "a served operation failed");
             let is_misleading = is_misleading(&error, spec);
             if !is_misleading && let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
-                return error.of_status(status, &spec.id, &spec.errors);
+                return of_response(&error, status, spec);
             }
             if expose && error.code() == &ErrorCode::ExecutionError {
                 return error.with_details(Value::Null);
@@ -133,6 +136,47 @@ pub(crate) fn public(
         }
         _ => error.without_response(),
     }
+}
+
+/// The error of a response: its status, and the body if the operation itself has it and declares it.
+///
+/// The response of another operation, which the handler called, is not what this one declares.
+fn of_response(error: &CallError, status: u64, spec: &OperationSpec) -> CallError {
+    let body = error.details().get("body").filter(|body| error.is_of(&spec.id) && is_declared(status, body, spec));
+    CallError::of_status(status, body.cloned())
+}
+
+/// True if the operation declares an error response, by its status or by a range of statuses (`4XX`, `default`).
+///
+/// A range declares no redirect, because callers do not get its target. Nor does it declare 401 and 407: they are about
+/// the credentials of this process, and callers would think of their own.
+fn is_declared(status: u64, body: &Value, spec: &OperationSpec) -> bool {
+    let Ok(status) = u16::try_from(status) else { return false };
+    let of = |range: StatusRange| {
+        let code = range.error_code();
+        spec.errors.iter().find(|declared| declared.code == code)
+    };
+    if spec.errors.iter().any(|declared| declared.http_status == Some(status))
+        || of(StatusRange::Exact(status)).is_some()
+    {
+        return true;
+    }
+    let by_range = of(StatusRange::Class(status / 100)).or_else(|| of(StatusRange::Default));
+    matches!(status, 400..600)
+        && !matches!(status, 401 | 407)
+        && by_range.is_some_and(|declared| !is_page(body, declared, spec))
+}
+
+/// True if the body is a text, but an object is declared.
+///
+/// Such a text is usually the page of a framework or a proxy, which may show paths and hosts.
+fn is_page(body: &Value, declared: &ErrorDefinition, spec: &OperationSpec) -> bool {
+    body.is_string()
+        && declared.schema.self_contained(&spec.definitions).is_ok_and(|schema| {
+            let schema = CompiledSchema::new(&schema, Reading::Default);
+            let admits = |value: &Value| schema.kinds_instead_of(value).is_none();
+            admits(&Value::Object(Map::new())) && !admits(body)
+        })
 }
 
 /// True if not the operation itself is the tool that failed, but one that its handler called.
@@ -190,6 +234,24 @@ mod tests {
         assert_eq!((own.message(), own.details()), ("told", &json!({ "by": "ann" })));
         let answered = error(crate::ErrorResponse::new(404, "meant for callers").into(), &spec, "1");
         assert_eq!(answered.details(), &json!({ "statusCode": 404, "body": "meant for callers" }));
+    }
+
+    /// The operation was carried out, so a caller that repeats failures must not repeat it.
+    #[test]
+    fn what_would_fail_again_is_told_without_its_words() {
+        let spec = OperationSpec::mutation("far.away").with_http(crate::binding::HttpBinding::new("POST", "/"));
+        for (failed, details) in [
+            (CallError::execution("10.0.0.7"), Value::Null),
+            (CallError::execution("10.0.0.7").lasting(), json!({ "retryable": false })),
+            (
+                CallError::execution("10.0.0.7").with_details(json!({ "by": "ann" })).lasting(),
+                json!({ "retryable": false }),
+            ),
+        ] {
+            let shown = error(failed, &spec, "1");
+            let message = "the operation failed; the worker's log says more of request 1";
+            assert_eq!(shown, CallError::execution(message).with_details(details));
+        }
     }
 
     #[test]

@@ -265,13 +265,13 @@ impl Registry {
         if self.table().get_own(own).is_some_and(|entry| entry.stands_for(own)) {
             return Ok(());
         }
-        let entry = self.entry(bind()?).map_err(CallError::from_error)?;
+        let entry = self.entry(bind()?)?;
         // Calls by id do not find it: their operations must not depend on what was called before.
         let added = self.change(|table| {
             table.add_own(own, &entry);
             Ok(())
         });
-        added.map_err(CallError::from_error)
+        Ok(added?)
     }
 
     /// Removes the operations for which this is false, in one change. Returns how many are left.
@@ -448,6 +448,13 @@ impl fmt::Display for RegistryError {
 }
 
 impl std::error::Error for RegistryError {}
+
+/// An `EXECUTION_ERROR`, so that `?` converts it in a function that builds a registry and returns `CallError`.
+impl From<RegistryError> for CallError {
+    fn from(error: RegistryError) -> Self {
+        Self::from_error(error)
+    }
+}
 
 impl From<crate::InvalidId> for RegistryError {
     fn from(error: crate::InvalidId) -> Self {

@@ -26,7 +26,7 @@ use crate::model::error::violation;
 use crate::model::lock::lock;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
-use crate::normalise::{self, Change, Reading, UNDECLARED, Violation, Violations};
+use crate::normalise::{self, Change, Measure, Reading, UNDECLARED, Violation, Violations, kind};
 use crate::{CallError, Definitions, OperationSpec, Schema, Warning};
 
 pub(crate) use demand::published_input;
@@ -75,6 +75,8 @@ pub(crate) struct Schemas {
     may_be_foreign: OnceLock<bool>,
     /// True if our own reading checks all of an output's schema that constrains only the kind of value.
     plain_output_is_all: OnceLock<bool>,
+    /// True if a discriminator in an output's schema has a mapping.
+    output_has_mapping: OnceLock<bool>,
     read_only: OnceLock<Option<ReadOnly>>,
     #[cfg(feature = "gateway")]
     files: OnceLock<Option<files::Files>>,
@@ -97,6 +99,7 @@ impl Schemas {
             beyond: OnceLock::new(),
             may_be_foreign: OnceLock::new(),
             plain_output_is_all: OnceLock::new(),
+            output_has_mapping: OnceLock::new(),
             read_only: OnceLock::new(),
             #[cfg(feature = "gateway")]
             files: OnceLock::new(),
@@ -209,7 +212,7 @@ impl Schemas {
         {
             return Ok(());
         }
-        let removed = schema.shaped(input.clone()).repairs.into_iter();
+        let removed = schema.shaped(input.clone(), Measure::Schema).repairs.into_iter();
         let unknown = removed.filter(|repair| repair.change == Change::Removed && repair.expected == UNDECLARED);
         let unknown: Vec<String> = unknown.map(|repair| repair.pointer).collect();
         if unknown.is_empty() {
@@ -242,23 +245,21 @@ impl Schemas {
 fn warnings(violations: Violations, value: &Value) -> Vec<Told> {
     let Violations { list, more, .. } = violations;
     let warning = |Violation { pointer, message, .. }: Violation| {
-        let found = value.pointer(&pointer).map_or("absent", kind);
-        let expected = message.strip_prefix("Expected ").map_or_else(|| message.clone(), str::to_owned);
-        Told::kept(Warning::new(pointer, expected, found))
+        let found = kind(value.pointer(&pointer));
+        Told::kept(Warning::new(pointer, expectation(&message), found))
     };
     let told = list.into_iter().map(warning);
     told.chain(Told::more(more)).collect()
 }
 
-/// The kind of a value, in the words of warnings.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+/// What a violation expects, in the words of warnings. The normaliser's text is TypeBox's.
+fn expectation(message: &str) -> Cow<'_, str> {
+    if let Some(expected) = message.strip_prefix("Expected ") {
+        return Cow::Borrowed(expected);
+    }
+    match message.strip_prefix("Unexpected ") {
+        Some(unexpected) => Cow::Owned(format!("no such {unexpected}")),
+        None => Cow::Borrowed(if message == "Never" { "nothing" } else { message }),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Inputs and results are checked against their schemas.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 #[tokio::test]
@@ -46,6 +48,167 @@ async fn a_result_that_does_not_match_is_repaired_and_said_so() {
     let strict = CallOptions::new().with_policy(OutputPolicy::Strict);
     let error = registry.call_with("demo.dirty", Value::Null, strict).await.unwrap_err();
     assert_eq!(error.details()["raw"], json!({ "id": "x", "more": true }));
+}
+
+#[tokio::test]
+async fn strict_tells_of_a_result_in_the_words_of_a_repair() {
+    let schema = |more: Value| {
+        let mut schema = json!({ "type": "object", "properties": { "n": { "type": "string" }, "x": false } });
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let own = schema(json!({ "additionalProperties": false }));
+    // Checked by the standard.
+    let named = schema(json!({ "propertyNames": { "maxLength": 3 } }));
+    for (schema, value, told) in [
+        (&own, json!({ "n": "a", "more": true }), ("/more", "no such property", "boolean")),
+        (&own, json!({ "n": 1 }), ("/n", "string", "integer")),
+        (&own, json!({ "x": 1.5 }), ("/x", "nothing", "number")),
+        (&named, json!({ "n": "a", "more": true }), ("/more", "no such name of a property", "boolean")),
+    ] {
+        let spec = OperationSpec::query("demo.told").with_output(Schema::from(schema.clone()));
+        let registry = Registry::builder().with_policy(OutputPolicy::Strict).build();
+        registry.register(Registration::new(spec, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+        let error = registry.call("demo.told", value.clone()).await.unwrap_err();
+        let (pointer, expected, found) = told;
+        let message = format!("the response does not match its schema: {pointer}: expected {expected}, found {found}");
+        assert_eq!(error.message(), message, "{value} under {schema}");
+        let violations = json!([{ "pointer": pointer, "expected": expected, "found": found }]);
+        assert_eq!(error.details()["violations"], violations, "{value} under {schema}");
+    }
+}
+
+/// Without a mapping, a name may be one that the document does not list.
+#[tokio::test]
+async fn strict_refuses_a_name_that_a_mapping_does_not_list() {
+    let pet = |own: &str| {
+        let properties = json!({ "kind": { "type": "string" }, (own): {} });
+        json!({ "type": "object", "properties": properties, "required": ["kind"] })
+    };
+    let spec = |id: &'static str, discriminator: Value| {
+        let schema = json!({
+            "oneOf": [{ "$ref": "#/$defs/Cat" }, { "$ref": "#/$defs/Dog" }],
+            "discriminator": discriminator,
+            "$defs": { "Cat": pet("lives"), "Dog": pet("barks") },
+        });
+        OperationSpec::query(id).with_output(Schema::from(schema))
+    };
+    let registry = Registry::builder().with_policy(OutputPolicy::Strict).build();
+    let mapping = json!({ "c": "#/$defs/Cat", "d": "#/$defs/Dog" });
+    for spec in [
+        spec("demo.mapped", json!({ "propertyName": "kind", "mapping": mapping })),
+        spec("demo.named", json!({ "propertyName": "kind" })),
+    ] {
+        registry.register(Registration::new(spec, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+    }
+    let pet = |kind: &str| json!({ "kind": kind, "lives": 9 });
+    for (id, kind) in [("demo.mapped", "c"), ("demo.mapped", "Cat"), ("demo.named", "Cat"), ("demo.named", "C")] {
+        let envelope = registry.call(id, pet(kind)).await.unwrap();
+        assert_eq!((envelope.data, envelope.warnings.len()), (pet(kind), 0), "{id} {kind}");
+    }
+    let told = "the response does not match its schema: /kind: expected one of 'Cat', 'Dog', 'c', 'd', found string";
+    let error = registry.call("demo.mapped", pet("C")).await.unwrap_err();
+    assert_eq!((error.message(), &error.details()["raw"]), (told, &pet("C")));
+    // A repair keeps it, with a warning.
+    let repair = CallOptions::new().with_policy(OutputPolicy::Repair);
+    let envelope = registry.call_with("demo.mapped", pet("C"), repair).await.unwrap();
+    assert_eq!((envelope.data, envelope.warnings.len()), (pet("C"), 1));
+}
+
+/// A name that one variant does not describe may be that of another.
+#[tokio::test]
+async fn strict_accepts_a_name_that_another_variant_lists() {
+    let pet = json!({ "type": "object", "properties": { "kind": { "type": "string" } }, "required": ["kind"] });
+    let bird = json!({
+        "type": "object",
+        "properties": { "kind": { "const": "bird" }, "wings": { "type": "integer" } },
+        "required": ["kind", "wings"],
+    });
+    let schema = json!({
+        "anyOf": [{ "$ref": "#/$defs/Pet" }, { "$ref": "#/$defs/Bird" }],
+        "$defs": {
+            "Pet": {
+                "oneOf": [{ "$ref": "#/$defs/Cat" }, { "$ref": "#/$defs/Dog" }],
+                "discriminator": {
+                    "propertyName": "kind",
+                    "mapping": { "c": "#/$defs/Cat", "d": "#/$defs/Dog" },
+                },
+            },
+            "Cat": pet,
+            "Dog": pet,
+            "Bird": bird,
+        },
+    });
+    let spec = OperationSpec::query("demo.several").with_output(Schema::from(schema));
+    let registry = Registry::builder().with_policy(OutputPolicy::Strict).build();
+    registry.register(Registration::new(spec, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+    let bird = json!({ "kind": "bird", "wings": 2 });
+    let envelope = registry.call("demo.several", bird.clone()).await.unwrap();
+    assert_eq!((envelope.data, envelope.warnings.len()), (bird, 0));
+    let told = "the response does not match its schema: /kind: expected one of 'Cat', 'Dog', 'c', 'd', found string";
+    let error = registry.call("demo.several", json!({ "kind": "fish", "wings": 2 })).await.unwrap_err();
+    assert_eq!(error.message(), told);
+}
+
+operation!(Mapped: Value => Value, Call, OperationSpec::query("demo.typed").with_output(Schema::text(
+    r##"{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],
+        "discriminator":{"propertyName":"kind","mapping":{"c":"#/$defs/Cat","d":"#/$defs/Dog"}},
+        "$defs":{
+            "Cat":{"type":"object","properties":{"kind":{"type":"string"},"lives":{}},"required":["kind"]},
+            "Dog":{"type":"object","properties":{"kind":{"type":"string"},"barks":{}},"required":["kind"]}}}"##,
+)));
+
+/// Otherwise, the type of a function's result stands for its schema.
+#[tokio::test]
+async fn strict_refuses_such_a_name_of_a_function_called_by_type() {
+    let registry = Registry::builder().with_policy(OutputPolicy::Strict).build();
+    registry.register(Registration::call::<Mapped, _, _>(|pet, _| async move { Ok(Reply::Value(pet)) })).unwrap();
+    let pet = |kind: &str| json!({ "kind": kind, "lives": 9 });
+    for kind in ["c", "Cat"] {
+        assert_eq!(registry.execute::<Mapped>(pet(kind)).await.unwrap().data, pet(kind));
+    }
+    let told = "the response does not match its schema: /kind: expected one of 'Cat', 'Dog', 'c', 'd', found string";
+    let error = registry.execute::<Mapped>(pet("C")).await.unwrap_err();
+    assert_eq!((error.message(), &error.details()["raw"]), (told, &pet("C")));
+    let repair = CallOptions::new().with_policy(OutputPolicy::Repair);
+    assert_eq!(registry.execute_with::<Mapped>(pet("C"), repair).await.unwrap().data, pet("C"));
+}
+
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Nothing {}
+
+operation!(Ack: Value => Nothing, Call, OperationSpec::query("demo.ack")
+    .with_output(Schema::text(r#"{"type":"object","properties":{},"additionalProperties":false}"#)));
+
+#[tokio::test]
+async fn another_object_is_no_result_of_an_operation_that_declares_no_properties() {
+    let registry = Registry::new();
+    registry.register(Registration::new(Ack::SPEC, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+    assert_eq!(registry.execute::<Ack>(json!({})).await.unwrap().data, Nothing {});
+    assert_eq!(registry.call("demo.ack", json!({})).await.unwrap().data, json!({}));
+    let quota = json!({ "error": "quota exceeded", "code": 429 });
+    let typed = registry.execute::<Ack>(quota.clone()).await.map(|envelope| envelope.data).unwrap_err();
+    let by_id = registry.call("demo.ack", quota.clone()).await.unwrap_err();
+    for error in [typed, by_id] {
+        assert_eq!((error.code(), &error.details()["raw"]), (&ErrorCode::ValidationError, &quota), "{error}");
+    }
+}
+
+operation!(Words: Value => BTreeMap<String, String>, Call, OperationSpec::query("demo.words")
+    .with_output(Schema::text(r#"{"type":"object","patternProperties":{"^[a-z]{2}$":{"type":"string"}}}"#)));
+
+/// It conforms, since any other name is allowed.
+#[tokio::test]
+async fn a_map_without_a_name_that_its_patterns_have_is_a_result() {
+    let registry = Registry::new();
+    registry.register(Registration::new(Words::SPEC, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+    let words = json!({ "default": "x" });
+    let typed = registry.execute::<Words>(words.clone()).await.unwrap();
+    assert_eq!((json!(typed.data), typed.warnings.len()), (words.clone(), 0));
+    let by_id = registry.call("demo.words", words).await.unwrap();
+    let told = by_id.warnings.iter().map(|warning| (&*warning.pointer, &*warning.expected, &*warning.found));
+    assert_eq!(told.collect::<Vec<_>>(), [("/default", "no such property", "string")]);
+    assert_eq!(by_id.data, json!({}));
 }
 
 #[tokio::test]

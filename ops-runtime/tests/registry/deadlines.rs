@@ -1,5 +1,8 @@
 //! How calls end from outside: deadlines and cancellation.
 
+use futures_util::FutureExt;
+use futures_util::stream::FuturesUnordered;
+
 use super::*;
 
 struct Flag(Arc<AtomicBool>);
@@ -164,4 +167,116 @@ async fn an_operations_own_timeout_counts_from_the_first_poll() {
     let (typed, dynamic) = (registry.execute::<Patient>(json!({})), registry.call("math.patient", json!({})));
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!((typed.await.unwrap().data, dynamic.await.unwrap().data), (1, json!(1)));
+}
+
+operation!(Timed: Value => Value, Call, OperationSpec::query("outer.timed").with_timeout(Duration::from_millis(20)));
+
+/// A registry with the operation `own.hangs`, which never ends, and another one.
+fn with_hanging(outer: Registration) -> Registry {
+    let registry = Registry::new();
+    let hangs = Handler::dynamic(|_, _| std::future::pending::<Result<Value, CallError>>());
+    registry.register(Registration::new(OperationSpec::query("own.hangs"), hangs)).unwrap();
+    registry.register(outer).unwrap();
+    registry
+}
+
+/// The nested call waits in a task of its own.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_waits_for_a_task_with_its_own_call_ends_with_its_call() {
+    async fn spawns(context: Context) -> Result<Reply<Value>, CallError> {
+        let nested = tokio::spawn(context.env().call("own.hangs", json!({})));
+        drop(nested.await.unwrap().unwrap_err());
+        Ok(Reply::Value(json!("went on")))
+    }
+    let registry = with_hanging(Registration::call::<Outer, _, _>(|_, context| spawns(context)));
+    registry.register(Registration::call::<Timed, _, _>(|_, context| spawns(context))).unwrap();
+    let timed = CallOptions::new().with_timeout(Duration::from_millis(20));
+    for (id, options) in [("outer.run", timed), ("outer.timed", CallOptions::new())] {
+        let outcome = registry.call_with(id, json!({}), options).await.map(|envelope| envelope.data);
+        assert_eq!(outcome.unwrap_err().code(), &ErrorCode::Timeout, "{id}");
+    }
+}
+
+/// The timeout counts from when the handler first waits. A nested call that it has made before ends a little earlier.
+#[tokio::test(start_paused = true)]
+async fn a_handler_ends_with_its_own_timeout_if_its_own_call_ends_just_before() {
+    let outer = Registration::call::<Timed, _, _>(|_, context: Context| async move {
+        let nested = context.env().call("own.hangs", json!({}));
+        tokio::time::advance(Duration::from_micros(500)).await;
+        drop(nested.await.unwrap_err());
+        Ok(Reply::Value(json!("went on")))
+    });
+    let registry = with_hanging(outer);
+    let typed = registry.execute::<Timed>(json!({})).await.map(|envelope| envelope.data).unwrap_err();
+    let by_id = registry.call("outer.timed", json!({})).await.map(|envelope| envelope.data).unwrap_err();
+    assert_eq!([typed.code(), by_id.code()], [&ErrorCode::Timeout; 2]);
+}
+
+/// Waits for calls of its own in the way that its input tells, and counts that it goes on.
+async fn waits(how: Value, context: Context, went_on: Arc<AtomicUsize>) -> Result<Reply<Value>, CallError> {
+    let env = context.env();
+    let how = how.as_str().unwrap();
+    if how.starts_with("refused") {
+        // The call ends while the handler does not wait.
+        match context.cancel_token() {
+            Some(token) => token.cancel(),
+            None => std::thread::sleep(Duration::from_millis(25)),
+        }
+    }
+    match how {
+        "call" | "refused call" => drop(env.call("own.hangs", json!({})).await),
+        "type" | "refused type" => drop(env.execute::<Guarded>(json!({})).await),
+        "through" => drop(context.through(context.state::<Registry>()?).call("own.hangs", json!({})).await),
+        "stream" => drop(env.stream("own.silent", json!({})).await?.next().await),
+        "refused stream" => drop(env.stream("own.silent", json!({})).await),
+        _ => {
+            let call = env.call("own.hangs", json!({})).map(drop).boxed();
+            let mut both: FuturesUnordered<_> = [call, std::future::pending().boxed()].into_iter().collect();
+            both.next().await;
+        }
+    }
+    went_on.fetch_add(1, Ordering::SeqCst);
+    Ok(Reply::Value(json!("went on")))
+}
+
+/// With the error of its own call, the handler would go on, and its result would be that of a call that has ended.
+#[tokio::test]
+async fn a_handler_that_waits_for_its_own_calls_ends_with_its_call() {
+    let hangs = || {
+        let handler = Handler::dynamic(|_, _| std::future::pending::<Result<Value, CallError>>());
+        Registration::new(OperationSpec::query("own.hangs"), handler)
+    };
+    let other = Registry::new();
+    other.register(hangs()).unwrap();
+    let registry = Registry::builder().with_state(other).build();
+    registry.register(hangs()).unwrap();
+    registry.register(Registration::call::<Guarded, _, _>(|_, _| std::future::pending())).unwrap();
+    let silent = |_, _| async { Ok(futures_util::stream::pending::<Result<Value, CallError>>()) };
+    let silent = Registration::new(OperationSpec::subscription("own.silent"), Handler::dynamic_stream(silent));
+    registry.register(silent).unwrap();
+    let went_on = Arc::new(AtomicUsize::new(0));
+    let counter = went_on.clone();
+    let outer = move |how, context| waits(how, context, counter.clone());
+    registry.register(Registration::call::<Outer, _, _>(outer)).unwrap();
+    let ways = ["call", "type", "through", "stream", "one of two", "refused call", "refused type", "refused stream"];
+    for how in ways {
+        for code in [ErrorCode::Timeout, ErrorCode::Aborted] {
+            for is_typed in [true, false] {
+                let cancel = CancelToken::new();
+                let options = if code == ErrorCode::Timeout {
+                    CallOptions::new().with_timeout(Duration::from_millis(20))
+                } else {
+                    cancel.cancel_when(tokio::time::sleep(Duration::from_millis(20)));
+                    CallOptions::new().with_cancel(cancel)
+                };
+                let ended = if is_typed {
+                    registry.execute_with::<Outer>(json!(how), options).await
+                } else {
+                    registry.call_with("outer.run", json!(how), options).await
+                };
+                assert_eq!(ended.map(|envelope| envelope.data).unwrap_err().code(), &code, "{how}");
+            }
+        }
+    }
+    assert_eq!(went_on.load(Ordering::SeqCst), 0);
 }

@@ -59,6 +59,11 @@ async fn what_is_not_there_is_not_found() {
     assert_eq!(error.details(), &json!({ "operationId": "math.double" }));
     assert_eq!(registry.call("no.such", json!(1)).await.unwrap_err().code(), &ErrorCode::OperationNotFound);
     assert_eq!(registry.call("nodot", json!(1)).await.unwrap_err().code(), &ErrorCode::OperationNotFound);
+    // A remote caller may send any text as an id. Its beginning is repeated, without what controls a terminal.
+    let error = registry.call(&format!("a.\u{1b}[2J\n{}", "x".repeat(2_000_000)), json!(1)).await.unwrap_err();
+    let shown = format!("a.\\u{{1b}}[2J {}...", "x".repeat(193));
+    assert_eq!(error.message(), format!("operation not found: `{shown}`"));
+    assert_eq!(error.details(), &json!({ "operationId": shown }));
 
     registry.register_spec(Double::SPEC).unwrap();
     let error = registry.execute::<Double>(1).await.unwrap_err();

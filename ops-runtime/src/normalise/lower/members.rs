@@ -61,6 +61,7 @@ impl<'s> Lowering<'s, '_> {
                 required: is_required && !is_write_only,
                 is_conditional: false,
                 is_write_only,
+                is_undescribed: false,
             });
         }
         let any = |name: &str, required| Property {
@@ -69,6 +70,7 @@ impl<'s> Lowering<'s, '_> {
             required,
             is_conditional: !required,
             is_write_only: false,
+            is_undescribed: required,
         };
         // Required without being declared: any value will do, but it must be present.
         for name in draft.required.iter().filter(|name| required.remove(*name)) {

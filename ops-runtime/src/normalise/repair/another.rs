@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::object::strip_inside;
 use super::union::Depth;
 use super::variants::{MAX_TRIALS, lost};
 use super::{Fixer, Mode, Strip};
@@ -53,14 +54,15 @@ impl<'a> Fixer<'_, 'a> {
         self.keeps_nothing(at, &[node], value) && able.iter().any(|other| declares(other))
     }
 
-    /// Converts an object that is some variants of an `anyOf` into what is others, too, if these declare properties that the
-    /// first would remove. True if it was tried, so that the parts of the object are counted.
+    /// Converts an object that fits some variants of an `anyOf` so that it fits others, too, if these declare properties that
+    /// would be removed otherwise. True if it was tried, so that the parts of the object are counted.
     pub(super) fn convert_as_others(
         &mut self,
         at: At<'a>,
         union: &'a Union,
         value: &mut Value,
         path: &Path<'_>,
+        strip: Strip<'a>,
         depth: u32,
     ) -> bool {
         if self.mode != Mode::Repair || self.compat() || self.trials >= MAX_TRIALS || !value.is_object() {
@@ -77,19 +79,21 @@ impl<'a> Fixer<'_, 'a> {
         let mut is_among = |node: &Node| among.next_if(|other| std::ptr::eq(**other, node)).is_some();
         for node in union.variants.iter().filter(|node| !is_among(node)) {
             let declares = |node: &'a Node, name: &String| self.may_declare(at.to(node), name, 0);
-            let is_lost = |name: &String| declares(node, name) && !all.iter().any(|other| declares(other, name));
+            let is_lost = |name: &String| {
+                // Another member of an intersection may declare it.
+                let stays = || matches!(strip_inside(strip, name, self), Strip::None);
+                declares(node, name) && !all.iter().any(|other| declares(other, name)) && !stays()
+            };
             if !value.as_object().is_some_and(|map| map.keys().any(is_lost)) {
                 continue;
             }
             if !std::mem::replace(&mut is_counted, true) && !self.is_again {
                 self.checker.budget.grow(weight(value) - 1);
             }
-            self.trials += 1;
-            let trial = self.trial(at, node, value, path, Strip::None, depth);
-            self.trials -= 1;
+            let trial = self.trials(at, &[node], value, path, Strip::None, depth).pop();
             let still = |value: &Value| all.iter().all(|other| self.checker.check(at.to(other), value, depth + 1));
             if let Some(trial) = trial.filter(|trial| trial.faults == 0 && still(&trial.value)) {
-                self.adopt(trial, value);
+                self.adopt(at, trial, value, path, Strip::None, depth);
             }
         }
         is_counted

@@ -19,7 +19,7 @@ impl<'a> Fixer<'_, 'a> {
         strip: Strip<'a>,
         depth: u32,
     ) -> bool {
-        if !rules.unique {
+        if !rules.unique || self.is_by_type() {
             return self.items(at, rules, items, path, strip, depth);
         }
         if self.mode == Mode::Cast {
@@ -157,9 +157,9 @@ impl<'a> Fixer<'_, 'a> {
     ) -> bool {
         // Another member of an intersection may declare more of each item.
         let strip = if let Strip::All = strip { Strip::All } else { Strip::None };
-        let mut ok = true;
+        let (mut ok, counts) = (true, self.counts_items(rules));
         let limit = rules.limit().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-        if items.len() > limit {
+        if items.len() > limit && counts {
             ok = false;
             let expected = format!("array length to be less or equal to {limit}");
             match self.mode {
@@ -180,7 +180,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         let min = if rules.exact { rules.prefix.len() as u64 } else { rules.min.unwrap_or(0) };
         let min = usize::try_from(min).unwrap_or(usize::MAX);
-        if items.len() < min {
+        if items.len() < min && counts {
             ok = false;
             match self.mode {
                 Mode::Clean => {}

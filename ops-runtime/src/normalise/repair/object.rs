@@ -43,10 +43,15 @@ impl<'a> Fixer<'_, 'a> {
         let mut cursor = 0;
         for (index, (name, value)) in map.iter_mut().enumerate() {
             let property = rules.find(name, &mut cursor);
-            if drops_nulls
+            if (drops_nulls || property.is_some() && self.is_by_type())
                 && value.is_null()
                 && let Some(node) = self.schema_of_absent(at, rules, name, property, depth)
             {
+                // A type reads `null` as absent by itself, except for an entry of a map.
+                if let Some(property) = property.filter(|_| self.is_by_type()) {
+                    wanted += usize::from(property.wanted());
+                    continue;
+                }
                 self.tell_null(at.to(node), &path.key(name));
                 nulls.push(index);
                 continue;
@@ -67,10 +72,11 @@ impl<'a> Fixer<'_, 'a> {
         if wanted < rules.wanted {
             ok &= self.absent(at, rules, map, path, strip, depth);
         }
-        ok &= rules.counts(map);
+        ok &= self.is_counted(rules, map);
         if !ok && self.mode != Mode::Clean {
             // A repaired object keeps only declared properties, and in the default reading also allowed ones.
             let allowed = self.mode == Mode::Repair
+                || self.is_by_type()
                 || !self.compat() && self.mode == Mode::Normalise && !matches!(rules.additional, Additional::False);
             if undeclared > 0 && !strips && !allowed && !matches!(strip, Strip::Member(..)) {
                 self.drop_undeclared(rules, map, path);
@@ -99,7 +105,8 @@ impl<'a> Fixer<'_, 'a> {
         if let Some(property) = property {
             // Its patterns apply, too, so one schema must not strip properties that another declares.
             let strip = if is_listed { Strip::None } else { strip_inside(strip, name, self) };
-            ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
+            let mut fix = |fixer: &mut Self| fixer.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
+            ok &= if property.is_constant() { self.by_schema(fix) } else { fix(self) };
         }
         let mut is_declared = property.is_some();
         for node in by_pattern.iter().copied() {
@@ -108,7 +115,7 @@ impl<'a> Fixer<'_, 'a> {
             let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, &path.key(name), strip, depth + 1);
             ok &= if is_again { self.again(fix) } else { fix(self) };
         }
-        if is_listed && self.mode == Mode::Repair {
+        if is_listed && self.mode == Mode::Repair && (is_scalar || !self.is_by_type()) {
             let all: Vec<_> = property.map(|property| &property.node).into_iter().chain(by_pattern).collect();
             ok &= self.agree(object, &all, (name, value), received, mark);
         }
@@ -126,6 +133,8 @@ impl<'a> Fixer<'_, 'a> {
                 let strip = strip_inside(strip, name, self);
                 self.fix(at.to(node), value, &path.key(name), strip, depth + 1)
             }
+            // A type skips such a property.
+            Additional::False if self.is_by_type() => true,
             Additional::False if self.mode == Mode::Repair && !strips => {
                 // Another member of an intersection may declare it.
                 matches!(strip, Strip::Member(..)) || self.keep(&path.key(name), UNDECLARED, Some(value))
@@ -148,7 +157,9 @@ impl<'a> Fixer<'_, 'a> {
     ) -> bool {
         let &Object { at, path, depth, .. } = object;
         let checker = self.checker;
-        let refusing = all.iter().copied().find(|node| !checker.check(at.to(node), value, depth + 1));
+        let refuses =
+            |node: &'a Node| !checker.check(at.to(node), value, depth + 1) && !self.is_accepted(at.to(node), value);
+        let refusing = all.iter().copied().find(|node| refuses(node));
         let Some(refusing) = refusing else { return true };
         if let Some(received) = received {
             discard(std::mem::replace(value, received));
@@ -238,7 +249,7 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     fn report_count(&mut self, rules: &ObjectRules, map: &Map<String, Value>, path: &Path<'_>) {
-        if rules.counts(map) {
+        if self.is_counted(rules, map) {
             return;
         }
         let count = map.len() as u64;
@@ -282,6 +293,10 @@ impl<'a> Fixer<'_, 'a> {
                 continue;
             }
             if self.compat() && self.checker.admits_absence(node, 0) && !matches!(property.node.kind, Kind::Any) {
+                continue;
+            }
+            // A type does not require a property that is not described.
+            if self.is_by_type() && property.is_undescribed {
                 continue;
             }
             ok = false;
@@ -339,10 +354,23 @@ impl<'a> Fixer<'_, 'a> {
         let listed = self.by_pattern(rules, &property.name)?;
         let mark = self.mark();
         self.filling.push(this);
-        let mut ok = self.fix(node, &mut value, &path, strip_inside(strip, &property.name, self), depth + 1);
-        for node in listed {
-            ok &= self.fix(at.to(node), &mut value, &path, Strip::None, depth + 1);
-        }
+        // A value is not filled in just because the type would accept it if it were received.
+        let (mut ok, suits) = self.by_schema(|fixer| {
+            let strip = strip_inside(strip, &property.name, fixer);
+            let mut ok = fixer.fix(node, &mut value, &path, strip, depth + 1);
+            let mut suits = true;
+            for node in listed {
+                let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), &mut value, &path, Strip::None, depth + 1);
+                // A value that a pattern converts is no longer the default, but a cast makes up what is required.
+                if fixer.compat() || fixer.mode == Mode::Normalise && property.required {
+                    ok &= fix(fixer);
+                } else {
+                    suits &= fixer.within(Mode::Clean, fix);
+                }
+            }
+            (ok, suits)
+        });
+        ok &= suits;
         self.filling.pop();
         let is_endless = self.endless == Some(this);
         if is_endless {
@@ -350,10 +378,11 @@ impl<'a> Fixer<'_, 'a> {
         }
         // Properties stripped from a default were never in the value, so they are not reported. In a repair, a default
         // that does not fit is ignored, because the value had no fault without it.
-        if ok || is_endless || self.mode == Mode::Repair {
+        let is_ignored = is_endless || !suits || !ok && self.mode == Mode::Repair;
+        if ok || is_ignored {
             self.rollback(mark);
         }
-        (!is_endless && (ok || self.mode != Mode::Repair)).then_some((value, ok))
+        (!is_ignored).then_some((value, ok))
     }
 
     pub(super) fn may_declare(&self, at: At<'a>, name: &str, depth: u32) -> bool {
@@ -407,7 +436,7 @@ pub(super) fn strip_inside<'a>(strip: Strip<'a>, name: &str, fixer: &Fixer<'_, '
     }
 }
 
-/// True if any variant of a schema declares properties of objects and allows no others.
+/// True if each variant of a schema that is for objects allows no other properties than those that it declares, if any.
 pub(in crate::normalise) fn closes<'a>(checker: &Checker<'a>, at: At<'a>, depth: u32) -> bool {
     if depth >= MAX_COMBINED || !checker.budget.spend(1) {
         return false;
@@ -415,9 +444,11 @@ pub(in crate::normalise) fn closes<'a>(checker: &Checker<'a>, at: At<'a>, depth:
     let closes = |node: &'a Node| closes(checker, at.to(node), depth + 1);
     let of_objects = |node: &&'a Node| checker.types(at.to(node), depth + 1).has(OBJECT);
     match &at.node.kind {
-        Kind::Typed(typed) => {
-            typed.object.as_ref().is_some_and(|rules| !rules.properties.is_empty() && !rules.keeps_undeclared)
-        }
+        Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| {
+            // Rules beside a union that declare nothing leave that to the variants.
+            let says = !rules.properties.is_empty() || matches!(rules.additional, Additional::False);
+            says && !rules.keeps_undeclared
+        }),
         Kind::Union(union) => {
             let mut variants = union.variants.iter().filter(of_objects).peekable();
             variants.peek().is_some() && variants.all(closes)

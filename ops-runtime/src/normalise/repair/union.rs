@@ -1,11 +1,11 @@
 //! Unions and intersections: which schema is meant, and what to do if none conforms, or not all.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::declared::Declared;
 use super::{Fixer, Mode, Strip};
 use crate::normalise::check::{MAX_COMBINED, SCHEMAS_PER_STEP};
-use crate::normalise::create::as_object;
+use crate::normalise::create::{as_object, merge};
 use crate::normalise::equal::{copy, discard};
 use crate::normalise::node::{At, Intersect, Kind, Node, Types, Union};
 use crate::normalise::path::Path;
@@ -66,11 +66,12 @@ impl<'a> Fixer<'_, 'a> {
             return self.misfit(at, value, path, strip, depth);
         }
         let strip = match self.checker.tagged(at, union, value) {
+            tagged if self.is_kept_whole(at, union, &tagged, value) => return true,
             Tagged::Variant(node) => return self.fix(at.to(node), value, path, strip, depth + 1),
             Tagged::Unknown if self.mode == Mode::Repair => return self.unknown_tag(at, union, value, path),
             Tagged::Default(node) => return self.fix_as(at, node, value, path, Strip::None, depth),
             Tagged::Undescribed(tag) => {
-                self.tell_tag(tag, value, path);
+                self.tell_undescribed(union, tag, value, path);
                 Strip::None
             }
             _ => strip,
@@ -85,7 +86,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         let mut is_counted = false;
         if union.overlaps && (value.is_object() || value.is_array()) {
-            is_counted = self.convert_as_others(at, union, value, path, depth);
+            is_counted = self.convert_as_others(at, union, value, path, strip, depth);
             let mut fix = |fixer: &mut Self| fixer.fix_as_all(at, union, value, path, strip, depth);
             if let Some(conforms) = if is_counted { self.again(fix) } else { fix(self) } {
                 return conforms;
@@ -95,6 +96,10 @@ impl<'a> Fixer<'_, 'a> {
             && let Some(conforms) = self.fix_as_likeliest(at, union, &likeliest, value, path, strip, depth)
         {
             return conforms;
+        }
+        // A type accepts a scalar of the kind of any variant.
+        if self.is_accepted(at, value) {
+            return true;
         }
         // The original's repair needs a value that is clean, as far as can be guessed.
         if self.mode == Mode::Repair || self.mode == Mode::Clean && !self.compat() {
@@ -148,7 +153,13 @@ impl<'a> Fixer<'_, 'a> {
             self.strip_among(&all, value, path, strip, depth);
             Strip::None
         };
-        Some(self.fix_as(at, node, value, path, strip, depth))
+        let mark = self.mark();
+        let fits = self.fix_as(at, node, value, path, strip, depth);
+        // A name that this variant does not describe is no fault, because the value conforms to another variant as well.
+        if self.mode == Mode::Clean && all.len() > 1 {
+            self.rollback(mark);
+        }
+        Some(fits)
     }
 
     /// True if a value conforms; `None` where the original throws.
@@ -304,6 +315,7 @@ impl<'a> Fixer<'_, 'a> {
     /// If a value names no variant that is described, none is known to declare all of it.
     pub(super) fn variants_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Vec<&'a Node> {
         match self.checker.tagged(at, union, value) {
+            tagged if self.is_kept_whole(at, union, &tagged, value) => return Vec::new(),
             Tagged::Variant(node) => return vec![node],
             Tagged::Default(_) | Tagged::Undescribed(_) => return Vec::new(),
             Tagged::Unknown | Tagged::No => {}
@@ -413,12 +425,18 @@ impl<'a> Fixer<'_, 'a> {
             return true;
         }
         // Each member repairs the parts that it declares; everything is created anew only if that fails.
-        let received = copy(value);
-        let mark = self.mark();
-        self.members(at, all, value, path, strip, depth);
+        let (received, mark) = (copy(value), self.mark());
+        if self.members(at, all, value, path, strip, depth) && self.is_by_type() {
+            return true;
+        }
+        // Earlier members have not seen values that later ones made up.
         if self.checker.check(at, value, depth) {
-            // Earlier members have not seen values that later ones made up.
             self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
+            return false;
+        }
+        let repaired = self.mark();
+        if self.is_by_type() && self.again(|fixer| fixer.members(at, all, value, path, strip, depth)) {
+            self.rollback(repaired);
             return false;
         }
         let Some(received) = received else { return false };
@@ -463,31 +481,4 @@ impl<'a> Fixer<'_, 'a> {
         }
         false
     }
-}
-
-/// The shape of `created` with the values of `value`, as long as both are objects or neither is.
-fn merge(created: Value, value: Value, depth: u32) -> Value {
-    let nested = |value: &Value| value.is_object() || value.is_array();
-    match (nested(&created), nested(&value)) {
-        (false, false) => value,
-        (true, true) if depth < crate::normalise::equal::MAX_VALUE_DEPTH => {
-            let mut given = keyed(value);
-            let merged = keyed(created).into_iter().map(|(key, created)| match given.remove(&key) {
-                Some(value) => (key, merge(created, value, depth + 1)),
-                None => (key, created),
-            });
-            Value::Object(merged.collect())
-        }
-        _ => created,
-    }
-}
-
-/// An array is an object with its indices and its length.
-fn keyed(value: Value) -> Map<String, Value> {
-    let length = value.as_array().map(Vec::len);
-    let mut map = as_object(value);
-    if let Some(length) = length {
-        map.insert("length".to_owned(), length.into());
-    }
-    map
 }

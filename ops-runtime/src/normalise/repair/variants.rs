@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::told::Counts;
-use super::{Fixer, Mode, Strip, kind};
+use super::{Fixer, Measure, Mode, Strip, kind};
 use crate::normalise::equal::{copy, discard, weight};
-use crate::normalise::findings::Repair;
+use crate::normalise::findings::{Change, Repair};
 use crate::normalise::node::{At, Intersect, Node, Tag, Types, Union};
 use crate::normalise::path::Path;
 
@@ -13,7 +13,8 @@ use crate::normalise::path::Path;
 pub(super) const MAX_TRIALS: u32 = 3;
 
 /// The result of treating a value as one variant.
-pub(super) struct Trial {
+pub(super) struct Trial<'a> {
+    node: &'a Node,
     pub(super) value: Value,
     pub(super) repairs: Vec<Repair>,
     pub(super) counts: Counts,
@@ -74,7 +75,12 @@ impl<'a> Fixer<'_, 'a> {
             .is_some_and(|node| self.is_rather_another(at, &able, node, value));
         // Where nothing is repaired, nothing is removed by a guess.
         if self.mode == Mode::Clean && (chosen.is_none() || is_rather_another) {
-            return false;
+            if is_rather_another || !self.is_by_type() || self.absent_tag(at, union, value).is_some() {
+                return false;
+            }
+            let nearest = self.nearest(at, &able, &trials, value).and_then(|nearest| able.get(nearest).copied());
+            let likely = if nearest.is_some() { nearest.as_slice() } else { able.as_slice() };
+            return self.is_accepted_as(at, likely, value, path, strip, depth);
         }
         let chosen = match chosen {
             _ if is_rather_another => None,
@@ -84,16 +90,24 @@ impl<'a> Fixer<'_, 'a> {
         match chosen {
             Some(chosen) => {
                 let trial = trials.swap_remove(chosen);
-                let faults = trial.faults;
-                self.adopt(trial, value);
-                faults == 0
+                let variant = at.to(trial.node);
+                let fits = self.adopt(at, trial, value, path, strip, depth);
+                // Without the tag, described or not, a type does not know which variant an object is.
+                let is_untold = |tag: &&'a Tag| {
+                    let property = self.checker.property(variant, &tag.property);
+                    self.is_by_type() && property.is_some_and(|property| property.is_undescribed)
+                };
+                match self.absent_tag(at, union, value).filter(is_untold) {
+                    Some(tag) => self.tell_absent(tag, value, path),
+                    None => fits,
+                }
             }
             None => {
-                // A tag that no variant has was reported before the variants were tried.
-                let is_absent = |tag: &&'a Tag| value.get(&*tag.property).is_none();
-                if let Some(tag) = self.checker.wrong_tag(at, union, value).filter(is_absent) {
-                    self.throws += 1;
-                    return self.tell_tag(tag, value, path);
+                if let Some(tag) = self.absent_tag(at, union, value) {
+                    return self.tell_absent(tag, value, path);
+                }
+                if !is_rather_another && self.is_accepted_as(at, &able, value, path, strip, depth) {
+                    return true;
                 }
                 let expected = match is_rather_another {
                     true => format!("properties that one of {} schemas declares", union.variants.len()),
@@ -104,7 +118,7 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// Repairs a value as each of some variants, until the steps run out.
+    /// Repairs a value as each of some variants, until the steps run out. The schema decides which variant the value is.
     pub(super) fn trials(
         &mut self,
         at: At<'a>,
@@ -113,16 +127,40 @@ impl<'a> Fixer<'_, 'a> {
         path: &Path<'_>,
         strip: Strip<'a>,
         depth: u32,
-    ) -> Vec<Trial> {
+    ) -> Vec<Trial<'a>> {
         let mut trials = Vec::new();
         if self.trials < MAX_TRIALS {
             self.trials += 1;
-            for node in able {
-                trials.extend(self.trial(at, node, value, path, strip, depth));
-            }
+            self.by_schema(|fixer| {
+                for node in able {
+                    trials.extend(fixer.trial(at, node, value, path, strip, depth));
+                }
+            });
             self.trials -= 1;
         }
         trials
+    }
+
+    /// True if a type accepts a value as it is, as one of some variants.
+    fn is_accepted_as(
+        &mut self,
+        at: At<'a>,
+        variants: &[&'a Node],
+        value: &Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        if !self.is_by_type() || self.trials >= MAX_TRIALS {
+            return false;
+        }
+        self.trials += 1;
+        let is_accepted = self.within(Mode::Clean, |fixer| {
+            let mut trials = variants.iter().map(|node| fixer.trial(at, node, value, path, strip, depth));
+            trials.any(|trial| trial.is_some_and(|trial| trial.faults == 0))
+        });
+        self.trials -= 1;
+        is_accepted
     }
 
     /// Repairs a copy of a value as one variant; its reports are taken back.
@@ -134,7 +172,7 @@ impl<'a> Fixer<'_, 'a> {
         path: &Path<'_>,
         strip: Strip<'a>,
         depth: u32,
-    ) -> Option<Trial> {
+    ) -> Option<Trial<'a>> {
         if !self.goes_on() || !self.checker.budget.spend(weight(value) as u64 / 4) {
             return None;
         }
@@ -148,11 +186,11 @@ impl<'a> Fixer<'_, 'a> {
         self.throws = throws;
         let faults = counts.kept.max(usize::from(!fits));
         let score = self.found(|fixer| fixer.score(at.to(node), value, value, depth, 0))?;
-        Some(Trial { value: copied, repairs, counts, told, score, faults })
+        Some(Trial { node, value: copied, repairs, counts, told, score, faults })
     }
 
     /// The variant with most in common with the value, unless another declares a property that it would remove.
-    fn nearest(&self, at: At<'a>, able: &[&'a Node], trials: &[Trial], value: &Value) -> Option<usize> {
+    fn nearest(&self, at: At<'a>, able: &[&'a Node], trials: &[Trial<'a>], value: &Value) -> Option<usize> {
         if let [_] = trials {
             return Some(0);
         }
@@ -167,13 +205,27 @@ impl<'a> Fixer<'_, 'a> {
         (!loses).then_some(chosen)
     }
 
-    /// Takes over the result of a trial, and its reports.
-    pub(super) fn adopt(&mut self, trial: Trial, value: &mut Value) {
+    /// Takes over the result of a trial, and its reports. Returns true if the value conforms.
+    pub(super) fn adopt(
+        &mut self,
+        at: At<'a>,
+        trial: Trial<'a>,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        // The schema has decided which variant it is. The type decides what is wrong with it.
+        if self.is_by_type() {
+            discard(trial.value);
+            return self.again(|fixer| fixer.fix_as(at, trial.node, value, path, strip, depth));
+        }
         discard(std::mem::replace(value, trial.value));
         if let Some(told) = &mut self.told {
             told.adopt(trial.told);
         }
         self.repairs.adopt(trial.repairs, trial.counts);
+        trial.faults == 0
     }
 
     /// A value that names an unknown variant stays unchanged: its properties may be declared there.
@@ -186,9 +238,32 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
+    /// The tag that an object lacks, though all variants that are objects require it.
+    fn absent_tag(&self, at: At<'a>, union: &'a Union, value: &Value) -> Option<&'a Tag> {
+        // A tag that no variant has was reported before the variants were tried.
+        self.checker.wrong_tag(at, union, value).filter(|tag| value.get(&*tag.property).is_none())
+    }
+
+    fn tell_absent(&mut self, tag: &Tag, value: &Value, path: &Path<'_>) -> bool {
+        self.throws += 1;
+        self.tell_tag(tag, value, path)
+    }
+
     /// Reports a tag that no variant has, or that is absent.
     pub(super) fn tell_tag(&mut self, tag: &Tag, value: &Value, path: &Path<'_>) -> bool {
         self.remain(&path.key(&tag.property), tag.expectation(), kind(value.get(&*tag.property)))
+    }
+
+    /// Reports a discriminator with a name that no variant has. If a mapping lists the names, the value does not match its
+    /// schema, even if it fits a variant. A pass that repairs nothing reports that, too.
+    pub(super) fn tell_undescribed(&mut self, union: &'a Union, tag: &Tag, value: &Value, path: &Path<'_>) {
+        let lists_names = union.discriminator.as_ref().is_some_and(|discriminator| !discriminator.mapping.is_empty());
+        if self.mode != Mode::Clean {
+            self.tell_tag(tag, value, path);
+        } else if lists_names && self.told.is_none() {
+            let (path, found) = (path.key(&tag.property), kind(value.get(&*tag.property)));
+            self.repairs.tell(&path, || tag.expectation(), found, Change::Kept);
+        }
     }
 
     /// Each member repairs the parts that it declares; equal reports of several are reported once.
@@ -210,7 +285,10 @@ impl<'a> Fixer<'_, 'a> {
         }
         self.members(at, all, value, path, strip, depth);
         self.repairs.tell_once(mark.repairs);
-        let repaired = self.found(|fixer| fixer.checker.check(at, value, depth)) == Some(true);
+        let repaired = match self.measure {
+            Measure::Schema => self.found(|fixer| fixer.checker.check(at, value, depth)) == Some(true),
+            Measure::Type => self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth)),
+        };
         match received {
             // A member may forbid the changes of another: then the value stays unchanged.
             Some(received) if !repaired && (conforms || !self.is_settled(at, all, value, path, strip, depth)) => {

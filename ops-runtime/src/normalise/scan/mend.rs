@@ -13,7 +13,7 @@ use crate::normalise::check::Checker;
 use crate::normalise::findings::Repair;
 use crate::normalise::node::{Additional, At, ObjectRules};
 use crate::normalise::path::Path;
-use crate::normalise::repair::{Fixer, Mark, Mode, Strip};
+use crate::normalise::repair::{Fixer, Mark, Measure, Mode, Strip};
 use crate::record::json::{Figure, Place};
 
 /// A text in the shape of its schema, and what was done for it.
@@ -81,8 +81,14 @@ impl Cut {
 
 impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     /// Repairs a text at the places that need it; `None` if a value is needed to tell.
-    pub(in crate::normalise) fn mend(mut self, root: At<'a>, mode: Mode, text: &'t str) -> Option<Mended<'t>> {
-        self.mender = Some(Mender::new(self.checker, mode));
+    pub(in crate::normalise) fn mend(
+        mut self,
+        root: At<'a>,
+        mode: Mode,
+        measure: Measure,
+        text: &'t str,
+    ) -> Option<Mended<'t>> {
+        self.mender = Some(Mender::new(self.checker, mode, measure));
         if !self.scan(root) {
             return None;
         }
@@ -157,6 +163,11 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         self.cursor.space() == Some(b'n') && mender.fixer.refuses_null(at, depth)
     }
 
+    /// True if such a `null` stays, because the type that the text is for reads it as absent.
+    pub(super) fn is_by_type(&self) -> bool {
+        self.mender.as_ref().is_some_and(|mender| mender.fixer.is_by_type())
+    }
+
     /// Cuts out such a property.
     pub(super) fn remove_null(&mut self, at: At<'a>, path: &Path<'_>) -> Passes {
         self.cursor.literal(b"null")?;
@@ -225,8 +236,8 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
 }
 
 impl<'c, 'a> Mender<'c, 'a, '_> {
-    fn new(checker: &'c Checker<'a>, mode: Mode) -> Self {
-        let mut fixer = Fixer::new(checker, mode);
+    fn new(checker: &'c Checker<'a>, mode: Mode, measure: Measure) -> Self {
+        let mut fixer = Fixer::new(checker, mode, measure);
         fixer.begin(mode, false);
         Mender { fixer, edits: Vec::new(), patches: Vec::new(), removed: Vec::new(), gave_up: false }
     }

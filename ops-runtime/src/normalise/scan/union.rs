@@ -99,6 +99,9 @@ impl<'a, 't> Scanner<'_, 'a, 't> {
                     self.cursor.eat();
                     let Text::Borrowed(value) = self.cursor.string()? else { return Err(No) };
                     found = Some(value);
+                } else if self.is_by_type() {
+                    // A type may keep the object whole.
+                    return Err(No);
                 }
                 break;
             }

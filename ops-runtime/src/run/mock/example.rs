@@ -7,6 +7,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value, json};
 
 use super::pattern::text_of;
+use super::tag::tagged;
 use crate::model::decimal;
 use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading, Validator};
 use crate::run::schemas::{DefinitionCache, Schemas};
@@ -137,7 +138,7 @@ impl Maker<'_> {
             let variants = schema.get(keyword).and_then(Value::as_array);
             let is_null = |schema: &&Value| schema.get("type").is_some_and(|kind| kind == "null");
             if let Some(variant) = variants.and_then(|all| all.iter().find(|schema| !is_null(schema))) {
-                return self.joined(schema, self.make(variant, depth + 1), depth);
+                return tagged(schema, variant, self.joined(schema, self.make(variant, depth + 1), depth));
             }
         }
         if let Some(parts) = schema.get("allOf").and_then(Value::as_array) {

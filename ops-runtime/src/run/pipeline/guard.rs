@@ -23,6 +23,9 @@ use crate::{CallError, CancelToken, Context, ErrorCode, OperationSpec, SpecRef};
 /// How much later than its timer a task may run that waits for nothing else, on a busy machine.
 const LATE: Duration = Duration::from_millis(20);
 
+/// How long a nested call whose deadline has passed holds its error back: the precision of a timer.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
 pub(crate) struct Limits {
     deadline: Option<Instant>,
@@ -31,6 +34,10 @@ pub(crate) struct Limits {
     waiting: Option<Box<Waiting>>,
     /// True until the first poll, if the call may end before it.
     is_new: bool,
+    /// True if a handler made the call: it then ends with the handler's own.
+    is_nested: bool,
+    /// The error of a nested call, from when its limits end the call until the handler gets it.
+    held_back: Option<BoxFuture<'static, CallError>>,
 }
 
 /// The timer and the listener of a waiting call.
@@ -44,13 +51,14 @@ impl Limits {
     pub(crate) fn of(context: &Context) -> Self {
         let cancel = context.cancel_token().cloned();
         let is_new = context.deadline.is_some() || cancel.is_some();
-        Self { deadline: context.deadline, timeout: context.timeout, cancel, waiting: None, is_new }
+        let is_nested = context.extra.as_ref().is_some_and(|extra| extra.parent.is_some());
+        Self { deadline: context.deadline, cancel, is_new, is_nested, ..Self::within(context.timeout) }
     }
 
     /// The limits of a call that has none but the operation's own timeout.
     #[inline]
     pub(super) fn within(timeout: Option<Duration>) -> Self {
-        Self { deadline: None, timeout, cancel: None, waiting: None, is_new: false }
+        Self { deadline: None, timeout, cancel: None, waiting: None, is_new: false, is_nested: false, held_back: None }
     }
 
     /// The limits of opening a subscription, and those of its items: the operation's own timeout continues from one to
@@ -77,6 +85,47 @@ impl Limits {
             (_, Some(deadline)) if deadline <= now() => Err(timed_out()),
             _ => Ok(()),
         }
+    }
+
+    /// True if the error of the call is held back, because it is a nested call that has ended with its limits.
+    ///
+    /// The handler's own call ends by the same limits, but it looks at them only while its handler waits. A handler that got
+    /// the error at once would go on in the same poll, and return a result for a call that has ended. If it retried in a loop,
+    /// nothing would ever end it.
+    #[cold]
+    #[inline(never)]
+    fn holds_back(&self) -> bool {
+        self.is_nested && self.check().is_err()
+    }
+
+    /// Holds the error back until the task has yielded once. After a deadline, it is held back for a moment more: the nested call
+    /// may be in another task, and an operation's own timeout counts from when its handler first waits, a little after its nested
+    /// calls begin.
+    #[cold]
+    #[inline(never)]
+    fn hold_back(&mut self, error: CallError, task: &mut Task<'_>) -> Poll<CallError> {
+        // A token needs no timers, so the runtime may have none.
+        let is_timed = self.deadline.is_some() && tokio::runtime::Handle::try_current().is_ok();
+        // The task is not woken here, because some combinators poll a future again if it wakes itself.
+        let held_back = self.held_back.insert(Box::pin(async move {
+            match is_timed {
+                true => tokio::time::sleep(MOMENT).await,
+                false => tokio::task::yield_now().await,
+            }
+            error
+        }));
+        held_back.as_mut().poll(task)
+    }
+
+    /// The error that was held back; `None` if there is none.
+    #[inline]
+    fn poll_held_back(&mut self, task: &mut Task<'_>) -> Option<Poll<CallError>> {
+        let held_back = self.held_back.as_mut()?;
+        let polled = held_back.as_mut().poll(task);
+        if polled.is_ready() {
+            self.held_back = None;
+        }
+        Some(polled)
     }
 
     fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
@@ -193,17 +242,16 @@ fn panicked(panic: &(dyn std::any::Any + Send), spec: &OperationSpec) -> CallErr
     CallError::new(ErrorCode::UnknownError, "the handler panicked")
 }
 
-/// Starts a handler that takes its limits itself.
+/// Starts a handler. `start` also makes its guard.
 #[inline]
-pub(crate) fn begin<R>(limits: Limits, spec: &OperationSpec, start: impl FnOnce(Limits) -> R) -> Result<R, CallError> {
-    limits.check()?;
-    catch_unwind(AssertUnwindSafe(|| start(limits))).map_err(|panic| panicked(&*panic, spec))
+pub(crate) fn begin<R>(spec: &OperationSpec, start: impl FnOnce() -> R) -> Result<R, CallError> {
+    catch_unwind(AssertUnwindSafe(start)).map_err(|panic| panicked(&*panic, spec))
 }
 
 pin_project! {
     /// A handler's future under its limits.
     pub(crate) struct Guard<F> {
-        // `None` when it has ended.
+        // `None` when it has ended, or if it may not begin.
         #[pin]
         work: Option<F>,
         limits: Limits,
@@ -226,18 +274,19 @@ pin_project! {
 pub(crate) type Boxed<T> = Guard<BoxFuture<'static, Result<T, CallError>>>;
 
 impl<F> Guard<F> {
+    /// The guard of a handler that `start` starts. If the call has ended already, the handler is not started, and the first
+    /// poll returns the error.
     #[inline]
-    pub(crate) fn new(work: F, limits: Limits, spec: SpecRef) -> Self {
-        Self { work: Some(work), limits, spec }
+    pub(crate) fn new(start: impl FnOnce() -> F, limits: Limits, spec: SpecRef) -> Self {
+        Self { work: limits.check().is_ok().then(start), limits, spec }
     }
 
-    /// Starts a handler; what it does before its first await is guarded like the rest.
-    // Not by `begin`, which would move what the handler gets once more.
+    /// Like `new`; what the handler does before its first await is guarded like the rest.
+    // Does not use `begin`, which would move the guard once more.
     #[inline]
     pub(crate) fn start(limits: Limits, spec: &SpecRef, start: impl FnOnce() -> F) -> Result<Self, CallError> {
-        limits.check()?;
-        match catch_unwind(AssertUnwindSafe(start)) {
-            Ok(work) => Ok(Self::new(work, limits, spec.clone())),
+        match catch_unwind(AssertUnwindSafe(|| limits.check().is_ok().then(start))) {
+            Ok(work) => Ok(Self { work, limits, spec: spec.clone() }),
             Err(panic) => Err(panicked(&*panic, spec)),
         }
     }
@@ -249,6 +298,9 @@ impl<T, F: Future<Output = Result<T, CallError>>> Future for Guard<F> {
     #[inline]
     fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
+        if let Some(error) = this.limits.poll_held_back(task) {
+            return error.map(Err);
+        }
         let mut output = None;
         let polled = catch_unwind(AssertUnwindSafe(|| {
             if take(&mut this.limits.is_new)
@@ -274,7 +326,11 @@ impl<T, F: Future<Output = Result<T, CallError>>> Future for Guard<F> {
             output.get_or_insert(Err(panicked(&*panic, this.spec)));
             guarded(this.spec, || this.work.set(None));
         }
-        output.map_or(Poll::Pending, Poll::Ready)
+        match output {
+            Some(Err(error)) if this.limits.holds_back() => this.limits.hold_back(error, task).map(Err),
+            Some(output) => Poll::Ready(output),
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -320,6 +376,9 @@ impl<T> Stream for StreamGuard<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
         let Self { work, limits, first_item, idle, spec } = &mut *self;
+        if let Some(error) = limits.poll_held_back(task) {
+            return error.map(|error| Some(Err(error)));
+        }
         let Some(stream) = work else { return Poll::Ready(None) };
         let polled = catch_unwind(AssertUnwindSafe(|| {
             // The limits come first: a stream that always has an item ready must end, too.
@@ -350,7 +409,10 @@ impl<T> Stream for StreamGuard<T> {
             Err(panic) => Some(panicked(&*panic, spec)),
         };
         guarded(spec, || *work = None);
-        Poll::Ready(end.map(Err))
+        match end {
+            Some(error) if limits.holds_back() => limits.hold_back(error, task).map(|error| Some(Err(error))),
+            end => Poll::Ready(end.map(Err)),
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::guard::Limits;
+use crate::model::error::MAX_ID;
 use crate::model::nearest::{nearest, question};
+use crate::model::text::readable;
 use crate::run::ending::Ending;
 use crate::run::registry::Entry;
 use crate::{CallError, CallOptions, Context, ErrorCode, Handler, Identity, OutputPolicy, Registry};
@@ -68,6 +70,7 @@ impl Origin<'_> {
         }
     }
 
+    /// The limits of a call of code that takes the operation's own types.
     #[inline]
     pub(super) fn limits(&self) -> Limits {
         match self {
@@ -183,7 +186,7 @@ impl Invocation {
         let is_nested = self.context.extra.as_ref().is_some_and(|extra| extra.parent.is_some());
         let known = table.iter().filter(|entry| !is_nested && (!self.checked || self.may_run(entry)));
         let meant = question(&nearest(id, known.map(|entry| entry.spec.id.as_ref()), PROPOSED));
-        refused(id, format!("operation not found: `{id}`{meant}"))
+        refused(id, format!("operation not found: `{}`{meant}", shown(id)))
     }
 
     fn may_run(&self, entry: &Entry) -> bool {
@@ -225,10 +228,15 @@ impl Invocation {
 }
 
 pub(crate) fn not_found(id: &str, what: &str) -> CallError {
-    refused(id, format!("{what}: `{id}`"))
+    refused(id, format!("{what}: `{}`", shown(id)))
 }
 
 /// The error of a call of an operation that does not exist.
 pub(crate) fn refused(id: &str, message: String) -> CallError {
-    CallError::new(ErrorCode::OperationNotFound, message).with_details(json!({ "operationId": id }))
+    CallError::new(ErrorCode::OperationNotFound, message).with_details(json!({ "operationId": shown(id) }))
+}
+
+/// The id of an operation in an error: a remote caller may have sent any text as an id.
+fn shown(id: &str) -> String {
+    readable(id, MAX_ID)
 }

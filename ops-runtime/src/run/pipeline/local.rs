@@ -145,7 +145,7 @@ where
 {
     // First the room for it, into which it is then written.
     let room = Box::new_uninit();
-    let guard = Guard::new(start(), limits, SpecRef::Static(Op::SPEC));
+    let guard = Guard::new(start, limits, SpecRef::Static(Op::SPEC));
     let running: Box<Running<Op, Fut>> = Box::write(room, Running { guard, strict, operation: PhantomData });
     Box::into_pin(running)
 }
@@ -321,9 +321,10 @@ fn enveloped<T>(
     id: Text,
     write: impl FnOnce(&T) -> Result<Payload, CallError>,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let write = |data: T| write(&data).map_err(CallError::lasting);
     match reply {
-        Reply::Value(data) => Ok(ResponseEnvelope::local(write(&data)?, id)),
-        Reply::Envelope(envelope) => envelope.try_map(|data| write(&data)),
+        Reply::Value(data) => Ok(ResponseEnvelope::local(write(data)?, id)),
+        Reply::Envelope(envelope) => envelope.try_map(write),
     }
 }
 

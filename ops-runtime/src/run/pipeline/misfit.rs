@@ -86,6 +86,16 @@ pub(super) fn mismatch(meta: &ResponseMeta, decode: &DecodeError, told: &[Told],
     error(meta, message, list(cause, &kept), raw_value(raw), false)
 }
 
+/// The reasons, for the error, why a result does not fit its type: what the type does not accept (`kept`). If none of that is
+/// the cause, what the schema does not accept at the place of the error.
+pub(super) fn causes(mut kept: Vec<Told>, by_schema: Vec<Told>, decode: &DecodeError) -> Vec<Told> {
+    let is_cause = |told: &Told| told.is_kept() && nearness(&decode.pointer, &told.warning) <= Nearness::Rule;
+    if !kept.iter().any(is_cause) {
+        kept.extend(by_schema.into_iter().filter(is_cause));
+    }
+    kept
+}
+
 /// How near a violation is to the place at which a type could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
@@ -111,6 +121,7 @@ fn nearness(place: &str, warning: &Warning) -> Nearness {
     match warning.pointer.strip_prefix(place) {
         // `integer to be a multiple of 7`.
         Some("") if warning.expected.starts_with(&*warning.found) => Nearness::Rule,
+        Some("") if warning.found == "integer" && warning.expected.starts_with("number") => Nearness::Rule,
         Some("") => Nearness::There,
         // Of missing properties, the place is the object.
         Some(below) if warning.found == "absent" && below.rfind('/') == Some(0) => Nearness::Missing,

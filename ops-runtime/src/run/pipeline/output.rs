@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::misfit;
 use crate::model::body::handover::{self, Bodies};
 use crate::model::protocol::Missing;
-use crate::normalise::Change;
+use crate::normalise::{Change, Measure};
 use crate::record;
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
@@ -42,7 +42,8 @@ fn dynamic_closely(
     skip(entry, policy, &meta, &mut data, &mut warnings);
     let data = match data {
         Payload::Value(value) if matches!(meta, ResponseMeta::Local(_)) => {
-            let Shaped { value, told, .. } = shape_value(entry, policy, &meta, value, None)?;
+            let Shaped { value, told, .. } = shape_value(entry, policy, Measure::Schema, &meta, value, None)?;
+            log(&entry.spec, &meta, &told);
             let more = told.into_iter().map(|told| told.warning).collect();
             return Ok(ResponseEnvelope { data: value, meta, warnings: merged(warnings, more) });
         }
@@ -60,7 +61,8 @@ fn dynamic_closely(
     } else if meta.is_error() {
         (parse(&meta, data)?, Vec::new())
     } else {
-        let Shaped { value, told, .. } = shape(entry, policy, &meta, data)?.0;
+        let Shaped { value, told, .. } = shape(entry, policy, Measure::Schema, &meta, data)?.0;
+        log(&entry.spec, &meta, &told);
         (value, if told.is_empty() { Vec::new() } else { told.into_iter().map(|told| told.warning).collect() })
     };
     let warnings = if more.is_empty() { warnings } else { merged(warnings, more) };
@@ -108,7 +110,7 @@ fn mend(
         && misfit::skipped(&entry.spec, policy, meta, data).is_none()
         && entry.spec.undescribed(meta).is_none()
         && entry.spec.missing(meta, None)?.is_none();
-    if is_plain_answer { entry.schemas.mend_output(policy, text) } else { Ok(None) }
+    if is_plain_answer { entry.schemas.mend_output(policy, Measure::Schema, text) } else { Ok(None) }
 }
 
 /// The described content types and the actual one, if they cannot be the same. The result of a function has the type
@@ -186,7 +188,7 @@ pub(super) fn instead(
     }
     for value in missing.candidates {
         if entry.schemas.output_mismatches(&value)?.is_empty() {
-            return Ok(Some((entry.schemas.shape_output(policy, value)?.value, Vec::new())));
+            return Ok(Some((entry.schemas.shape_output(policy, Measure::Schema, value)?.value, Vec::new())));
         }
     }
     if entry.spec.output.is_any() {
@@ -208,7 +210,7 @@ pub(super) fn check_strictly(
     value: &Value,
     bodies: &Bodies,
 ) -> Result<(), CallError> {
-    let told = handover::resolving(bodies, || entry.schemas.output_mismatches(value)).0?;
+    let told = handover::resolving(bodies, || entry.schemas.output_refusals(value)).0?;
     if told.is_empty() {
         return Ok(());
     }
@@ -220,7 +222,7 @@ pub(super) fn check_strictly(
 /// A body as JSON, if JSON was expected.
 pub(super) fn held(body: &Body) -> Result<Value, CallError> {
     serde_json::to_value(body)
-        .map_err(|error| CallError::execution(format!("the response can't be held in JSON: {error}")))
+        .map_err(|error| CallError::execution(format!("the response can't be held in JSON: {error}")).lasting())
 }
 
 pub(super) fn parse(meta: &ResponseMeta, data: Payload) -> Result<Value, CallError> {
@@ -242,17 +244,18 @@ pub(super) fn parsed(envelope: ResponseEnvelope<Payload>) -> Result<ResponseEnve
     Ok(ResponseEnvelope { data: parse(&meta, data)?, meta, warnings })
 }
 
-/// Brings a result into the shape of its schema. Differences are logged, or fail the call if the policy requires that.
+/// Brings a result into the shape of its schema. Differences fail the call if the policy requires that.
 ///
 /// Returns the original text as well, if it was text.
 pub(super) fn shape(
     entry: &Entry,
     policy: OutputPolicy,
+    measure: Measure,
     meta: &ResponseMeta,
     data: Payload,
 ) -> Result<(Shaped, Option<Payload>), CallError> {
     let raw = matches!(data, Payload::Json(_) | Payload::Raw(_)).then(|| data.clone());
-    let shaped = shape_value(entry, policy, meta, parse(meta, data)?, raw.as_ref())?;
+    let shaped = shape_value(entry, policy, measure, meta, parse(meta, data)?, raw.as_ref())?;
     Ok((shaped, raw))
 }
 
@@ -260,13 +263,14 @@ pub(super) fn shape(
 fn shape_value(
     entry: &Entry,
     policy: OutputPolicy,
+    measure: Measure,
     meta: &ResponseMeta,
     value: Value,
     raw: Option<&Payload>,
 ) -> Result<Shaped, CallError> {
     // An empty body is held as `null`, and the body `null` as text.
     let is_empty = value.is_null() && raw.is_none() && meta.may_be_empty();
-    let mut shaped = entry.schemas.shape_output(policy, value)?;
+    let mut shaped = entry.schemas.shape_output(policy, measure, value)?;
     if is_empty {
         shaped.of_nothing();
     }
@@ -276,9 +280,6 @@ fn shape_value(
     }
     if policy == OutputPolicy::Strict && !shaped.told.is_empty() {
         return Err(misfit::strict(meta, &shaped.told, came(shaped.value)));
-    }
-    if !shaped.told.is_empty() {
-        log(&entry.spec, meta, &shaped.told);
     }
     Ok(shaped)
 }

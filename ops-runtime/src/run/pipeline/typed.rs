@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::misfit;
 use super::output::{foreign_type, held, instead, log, merged, shape, skip};
-use crate::normalise::Change;
+use crate::normalise::{self, Change, Measure};
 use crate::record::{self, DecodeError, Destination, Doubts};
 use crate::run::input;
 use crate::run::payload::Payload;
@@ -93,30 +93,30 @@ pub(super) fn read(
             return Ok(with(meta, more));
         }
     }
-    // What can be repaired as text need not become a value first.
-    if !is_foreign
-        && let Some(Mended { text, told }) = mended_text(entry, policy, &data)?
-        && let Ok(()) = record::with_variant(variant, || match &text {
-            Some(text) if !is_as_it_came(&told) => record::str_into(text, output),
-            _ => decode(&data, output),
-        })
+    let repairing = Repairing { entry, policy, meta: &meta, variant, takes_anything, is_foreign };
+    // What the type accepts stays as received. Only a type that accepts less needs a result that the schema accepts.
+    let mut kept = None;
+    if policy != OutputPolicy::Strict
+        && let Some(data) = copied(&data)
     {
-        if !told.is_empty() {
-            log(&entry.spec, &meta, &told);
+        match repairing.read(Measure::Type, data, output) {
+            Ok(Ok(told)) => return Ok(with(meta, told)),
+            Ok(Err(unread)) => kept = Some(unread.told),
+            // This is no result of the operation. The code below finds that once more.
+            Err(_) => {}
         }
-        return Ok(with(meta, unless_removed(told)));
     }
-    let (shaped, raw) = repaired(entry, policy, &meta, data, variant, takes_anything)?;
-    if is_as_it_came(&shaped.told)
-        && let Some(raw) = &raw
-        && let Ok(()) = record::with_variant(variant, || decode(raw, output))
-    {
-        return Ok(with(meta, Vec::new()));
-    }
-    // What is repaired may still have whole numbers as `2.0`, which a `number` of an integer format allows.
-    match record::with_variant(variant, || input::value_into(&shaped.value, output)) {
-        Ok(()) => Ok(with(meta, unless_removed(shaped.told))),
-        Err(error) => Err(misfit::mismatch(&meta, &error, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value)))),
+    match repairing.read(Measure::Schema, data, output)? {
+        Ok(told) => Ok(with(meta, told)),
+        Err(unread) => {
+            let Unread { error, told, raw } = *unread;
+            let told = match kept {
+                Some(kept) => misfit::causes(kept, told, &error),
+                None => told,
+            };
+            log(&entry.spec, &meta, &told);
+            Err(misfit::mismatch(&meta, &error, &told, raw))
+        }
     }
 }
 
@@ -190,7 +190,9 @@ fn doubted(
     doubts: Doubts,
     output: &mut dyn Output,
 ) -> Result<Vec<Warning>, CallError> {
-    let shaped = match shape(entry, OutputPolicy::Repair, meta, data) {
+    // If constants are in doubt, everything that is wrong with them counts. Without a tag, the type has read the rest.
+    let measure = if doubts.is_unknown { Measure::Schema } else { Measure::Type };
+    let mut shaped = match shape(entry, OutputPolicy::Repair, measure, meta, data) {
         Ok((shaped, _)) => shaped,
         Err(error) if doubts.is_untagged => return Err(error),
         Err(_) => return Ok(Vec::new()),
@@ -200,42 +202,101 @@ fn doubted(
     let mut read_again =
         || record::with_variant(variant, || record::strictly(|| input::value_into(&shaped.value, output)).0);
     let is_read_again = doubts.is_unknown && is_repaired && !shaped.has_ended && read_again().is_ok();
-    if is_read_again {
-        return Ok(unless_removed(shaped.told));
+    if !is_read_again {
+        // The type has the rest as received.
+        shaped.told.retain(Told::is_kept);
     }
-    // The type has the rest as it came.
-    Ok(shaped.told.into_iter().filter(Told::is_kept).map(|told| told.warning).collect())
+    log(&entry.spec, meta, &shaped.told);
+    Ok(unless_removed(shaped.told))
 }
 
-/// A result as text that matches its schema. `None` if a value is needed to tell.
-fn mended_text(entry: &Entry, policy: OutputPolicy, data: &Payload) -> Result<Option<Mended>, CallError> {
-    match data.text() {
-        Some(text) if policy != OutputPolicy::Strict => entry.schemas.mend_output(policy, text),
-        _ => Ok(None),
-    }
-}
-
-/// A result that does not match its type, repaired by its schema, and the result as it came if that was text.
-fn repaired(
-    entry: &Entry,
+/// What is known of a result that does not match its type.
+struct Repairing<'a> {
+    entry: &'a Entry,
     policy: OutputPolicy,
-    meta: &ResponseMeta,
-    data: Payload,
+    meta: &'a ResponseMeta,
     variant: Option<u16>,
     takes_anything: fn() -> bool,
-) -> Result<(Shaped, Option<Payload>), CallError> {
-    let (shaped, raw) = shape(entry, policy, meta, data)?;
-    if shaped.has_ended {
-        return Err(misfit::strict(meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
+    /// True if the type could read it, but it may be another variant.
+    is_foreign: bool,
+}
+
+/// A result that a type did not read although it was repaired.
+struct Unread {
+    error: DecodeError,
+    told: Vec<Told>,
+    /// The result as it came.
+    raw: Payload,
+}
+
+impl Repairing<'_> {
+    /// Repairs a result and reads it into the place. Returns the warnings.
+    fn read(
+        &self,
+        measure: Measure,
+        data: Payload,
+        output: &mut dyn Output,
+    ) -> Result<Result<Vec<Warning>, Box<Unread>>, CallError> {
+        let &Repairing { entry, meta, variant, .. } = self;
+        // What can be repaired as text need not become a value first.
+        if !self.is_foreign
+            && let Some(Mended { text, told }) = self.mended_text(measure, &data)?
+            && let Ok(()) = record::with_variant(variant, || match &text {
+                Some(text) if !is_as_it_came(&told) => record::str_into(text, output),
+                _ => decode(&data, output),
+            })
+        {
+            log(&entry.spec, meta, &told);
+            return Ok(Ok(unless_removed(told)));
+        }
+        let (Shaped { value, told, .. }, raw) = self.repaired(measure, data)?;
+        let is_read = is_as_it_came(&told)
+            && raw.as_ref().is_some_and(|raw| record::with_variant(variant, || decode(raw, output)).is_ok());
+        if !is_read {
+            // What is repaired may still have whole numbers as `2.0`, which a `number` of an integer format allows.
+            let read = record::with_variant(variant, || input::value_into(&value, output));
+            if let Err(error) = read {
+                return Ok(Err(Box::new(Unread { error, told, raw: raw.unwrap_or(Payload::Value(value)) })));
+            }
+        }
+        log(&entry.spec, meta, &told);
+        Ok(Ok(unless_removed(told)))
     }
-    if policy != OutputPolicy::Cast
-        && entry.schemas.output_may_be_foreign(takes_anything)
-        && entry.schemas.output_has_nothing_of(&shaped.value, variant)
-    {
-        let raw = raw.unwrap_or(Payload::Value(shaped.value));
-        return Err(misfit::foreign(meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
+
+    /// A result as text that matches its type or schema. `None` if a value is needed to tell.
+    fn mended_text(&self, measure: Measure, data: &Payload) -> Result<Option<Mended>, CallError> {
+        match data.text() {
+            Some(text) if self.policy != OutputPolicy::Strict => {
+                self.entry.schemas.mend_output(self.policy, measure, text)
+            }
+            _ => Ok(None),
+        }
     }
-    Ok((shaped, raw))
+
+    /// A result, repaired by its type or schema, and the result as it came if that was text.
+    fn repaired(&self, measure: Measure, data: Payload) -> Result<(Shaped, Option<Payload>), CallError> {
+        let &Repairing { entry, policy, meta, .. } = self;
+        let (shaped, raw) = shape(entry, policy, measure, meta, data)?;
+        if shaped.has_ended {
+            return Err(misfit::strict(meta, &shaped.told, raw.unwrap_or(Payload::Value(shaped.value))));
+        }
+        if policy != OutputPolicy::Cast
+            && entry.schemas.output_may_be_foreign(self.takes_anything)
+            && entry.schemas.output_has_nothing_of(&shaped.value, self.variant)
+        {
+            let raw = raw.unwrap_or(Payload::Value(shaped.value));
+            return Err(misfit::foreign(meta, NOTHING_DECLARED, NONE_OF_THEM, raw));
+        }
+        Ok((shaped, raw))
+    }
+}
+
+/// A copy of a result. `None` if it is nested too deep.
+fn copied(data: &Payload) -> Option<Payload> {
+    match data {
+        Payload::Value(value) => normalise::copy(value).map(Payload::Value),
+        data => Some(data.clone()),
+    }
 }
 
 /// True if nothing was repaired. A type skips undeclared properties by itself, and a variant of a union is told by all that

@@ -57,10 +57,16 @@ impl Entry {
         }
     }
 
+    /// True if the handler's results may be another server's.
+    #[inline]
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.handler.as_ref().is_some_and(|handler| handler.is_foreign)
+    }
+
     /// Marks the handler's result as another server's, if it may be one.
     #[inline]
     pub(crate) fn disown(&self, meta: &mut ResponseMeta) {
-        if self.handler.as_ref().is_some_and(|handler| handler.is_foreign) {
+        if self.is_foreign() {
             meta.disown();
         }
     }

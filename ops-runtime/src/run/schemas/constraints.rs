@@ -174,6 +174,13 @@ pub(super) fn is_beyond_our_reading(schema: &Schema, definitions: &Definitions) 
     })
 }
 
+/// True if the schema, or one that it reaches, has a discriminator with a mapping.
+pub(super) fn has_mapping(schema: &Schema, definitions: &Definitions) -> bool {
+    let Ok(root) = schema.self_contained(definitions) else { return true };
+    let mapping = |node: &Map<String, Value>| node.get("discriminator")?.get("mapping")?.as_object().map(Map::len);
+    any(&root, |node| mapping(node).is_some_and(|names| names > 0))
+}
+
 /// True if a condition holds for a node of a self-contained schema that its root reaches.
 pub(super) fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bool) -> bool {
     let mut seen = BTreeSet::new();
@@ -261,6 +268,20 @@ mod tests {
         assert!(is_beyond(json!({ "properties": { "a": { "const": { "k": 1 } } } })));
         assert!(is_beyond(json!({ "items": { "enum": ["all", ["a"]] } })));
         assert!(!is_beyond(json!({ "items": { "enum": ["a", 1, null] }, "default": [["a"]] })));
+    }
+
+    #[test]
+    fn which_schemas_list_the_names_of_variants() {
+        let has = |schema| has_mapping(&Schema::from(schema), &Definitions::default());
+        let pets = |mapping| {
+            let discriminator = json!({ "propertyName": "kind", "mapping": mapping });
+            let pet = json!({ "oneOf": [{ "$ref": "#/$defs/Cat" }], "discriminator": discriminator });
+            json!({ "items": { "$ref": "#/$defs/Pet" }, "$defs": { "Pet": pet, "Cat": { "type": "object" } } })
+        };
+        assert!(has(pets(json!({ "c": "#/$defs/Cat" }))));
+        assert!(!has(pets(json!({}))));
+        assert!(!has(json!({ "oneOf": [{}, {}], "discriminator": { "propertyName": "kind" } })));
+        assert!(!has(json!({ "properties": { "discriminator": { "mapping": { "c": "Cat" } } } })));
     }
 
     #[test]

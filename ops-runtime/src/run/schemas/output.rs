@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Schemas, kind, warnings};
-use crate::normalise::{self, Change, CompiledSchema, MAX_TOLD, NO_MORE, Repair, Repaired};
+use super::{Schemas, constraints, expectation, warnings};
+use crate::normalise::{self, Change, CompiledSchema, MAX_TOLD, Measure, NO_MORE, Repair, Repaired, kind};
 use crate::{CallError, OutputPolicy, Warning};
 
 /// An output in the shape of its schema.
@@ -79,15 +79,18 @@ pub(crate) struct Mended {
     pub(crate) told: Vec<Told>,
 }
 
-fn mended(schema: &CompiledSchema, policy: OutputPolicy, text: &[u8]) -> Option<Mended> {
+fn mended(schema: &CompiledSchema, policy: OutputPolicy, measure: Measure, text: &[u8]) -> Option<Mended> {
     if policy == OutputPolicy::Strict {
         return schema.passes(text).then(|| Mended { text: None, told: Vec::new() });
     }
     let text = std::str::from_utf8(text).ok()?;
-    let Repaired { value, repairs, more, .. } =
-        if policy == OutputPolicy::Cast { schema.normalised_text(text) } else { schema.shaped_text(text) }?;
-    // Made-up values need not conform.
-    if policy == OutputPolicy::Cast && !repairs.is_empty() && !schema.passes(value.as_bytes()) {
+    let Repaired { value, repairs, more, .. } = match policy {
+        OutputPolicy::Cast => schema.normalised_text(text, measure),
+        _ => schema.shaped_text(text, measure),
+    }?;
+    // Made-up values need not conform. If a type decides, reading them shows it.
+    let may_be_wrong = policy == OutputPolicy::Cast && measure == Measure::Schema && !repairs.is_empty();
+    if may_be_wrong && !schema.passes(value.as_bytes()) {
         return None;
     }
     let mut told: Vec<_> = repairs.into_iter().map(Told::from).collect();
@@ -108,8 +111,14 @@ impl Schemas {
         }
     }
 
-    /// Brings an output into the shape of its schema, under the policy, and lists the differences.
-    pub(crate) fn shape_output(&self, policy: OutputPolicy, output: Value) -> Result<Shaped, CallError> {
+    /// Brings an output into the shape of its schema, under the policy, and lists the differences. Under `Strict`, the schema
+    /// decides, whatever the measure is.
+    pub(crate) fn shape_output(
+        &self,
+        policy: OutputPolicy,
+        measure: Measure,
+        output: Value,
+    ) -> Result<Shaped, CallError> {
         let Some(schema) = self.output.compiled()? else {
             return Ok(Shaped::as_it_is(output));
         };
@@ -122,8 +131,8 @@ impl Schemas {
         // What only the standard finds may forbid what a repair changes.
         let came = if self.output.is_read_whole() { None } else { normalise::copy(&output) };
         let repaired = match policy {
-            OutputPolicy::Cast => schema.normalised(output),
-            OutputPolicy::Repair => schema.shaped(output),
+            OutputPolicy::Cast => schema.normalised(output, measure),
+            OutputPolicy::Repair => schema.shaped(output, measure),
             OutputPolicy::Strict => {
                 let told = self.output_mismatches(&output)?;
                 if !told.is_empty() {
@@ -142,14 +151,15 @@ impl Schemas {
         {
             return Ok(Shaped::as_it_is(came));
         }
-        // What the repair read as a whole was checked as well.
-        let is_checked =
-            policy == OutputPolicy::Strict || policy == OutputPolicy::Repair && self.output.is_read_whole();
+        // What the repair read as a whole was checked as well. A type does not ask for more than the repair has read.
+        let is_checked = policy == OutputPolicy::Strict
+            || measure == Measure::Type
+            || policy == OutputPolicy::Repair && self.output.is_read_whole();
         if is_checked && repairs.is_empty() && more == 0 {
             return Ok(Shaped::as_it_is(value));
         }
         let expected = schema.kinds_instead_of(&value).filter(|_| policy == OutputPolicy::Repair);
-        let foreign = expected.map(|expected| Box::new(Warning::new("", expected, kind(&value))));
+        let foreign = expected.map(|expected| Box::new(Warning::new("", expected, kind(Some(&value)))));
         let mut told: Vec<_> = repairs.into_iter().map(Told::from).collect();
         if foreign.is_none() && !is_checked && !has_ended {
             self.add_mismatches(&value, &mut told)?;
@@ -160,13 +170,37 @@ impl Schemas {
         Ok(Shaped { value, told, foreign, has_ended })
     }
 
+    /// What `Strict` refuses of an output: what does not match its schema, and names of variants that a mapping does not list.
+    pub(crate) fn output_refusals(&self, output: &Value) -> Result<Vec<Told>, CallError> {
+        let told = self.output_mismatches(output)?;
+        let has_mapping = || constraints::has_mapping(&self.output.schema, &self.output.definitions);
+        // Only cleaning finds such names, since the schema accepts them.
+        if told.is_empty()
+            && *self.output_has_mapping.get_or_init(has_mapping)
+            && let Some(schema) = self.output.compiled()?
+            && let Some(output) = normalise::copy(output)
+        {
+            let Repaired { repairs, more, has_ended, .. } = schema.cleaned(output);
+            // A value that takes too many steps to clean conforms all the same.
+            if !has_ended {
+                return Ok(repairs.into_iter().map(Told::from).chain(Told::more(more)).collect());
+            }
+        }
+        Ok(told)
+    }
+
     /// Brings an output that is text into the shape of its schema, and makes values only of the parts that need a
     /// change.
     ///
     /// `None` if the value as a whole is required.
-    pub(crate) fn mend_output(&self, policy: OutputPolicy, text: &[u8]) -> Result<Option<Mended>, CallError> {
+    pub(crate) fn mend_output(
+        &self,
+        policy: OutputPolicy,
+        measure: Measure,
+        text: &[u8],
+    ) -> Result<Option<Mended>, CallError> {
         let Some(schema) = self.output.compiled()?.filter(|_| self.output.is_read_whole()) else { return Ok(None) };
-        let mended = mended(schema, policy, text);
+        let mended = mended(schema, policy, measure, text);
         // Definitions are compiled on demand, so only now is it known if all of the schema was read.
         Ok(mended.filter(|_| self.output.is_read_whole()))
     }
@@ -180,8 +214,7 @@ impl Schemas {
         // That the check ended early belongs to no place.
         let end = if violations.has_ended { Some(violations.list.remove(0)) } else { None };
         if let Some(end) = end {
-            let message = end.message.strip_prefix("Expected ").unwrap_or(&end.message);
-            told.insert(0, Told::kept(Warning::new(end.pointer, message, kind(value))));
+            told.insert(0, Told::kept(Warning::new(end.pointer, expectation(&end.message), kind(Some(value)))));
         }
         let mismatches = warnings(violations, value);
         let kept = told.iter().filter(|told| told.is_kept());
