@@ -139,6 +139,7 @@ mod caller;
 mod client;
 mod coding;
 mod config;
+mod cookies;
 mod data;
 mod destinations;
 mod engine;

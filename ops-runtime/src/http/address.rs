@@ -50,7 +50,6 @@ pub(super) fn parse_url(text: &str) -> Result<Url, CallError> {
 }
 
 #[cfg(test)]
-#[cfg(any(feature = "jwt", feature = "mcp-auth"))]
 mod tests {
     use super::*;
 
@@ -67,6 +66,7 @@ mod tests {
         assert!(parse_url("https://api.example.com/%7Bregion%7D?a={b}").is_ok());
     }
 
+    #[cfg(any(feature = "jwt", feature = "mcp-auth"))]
     #[test]
     fn only_what_is_safe_is_asked_or_opened() {
         for (url, expected) in [

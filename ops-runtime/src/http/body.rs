@@ -16,7 +16,7 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 
 use super::media::{Form, charset, form, is_range};
-use super::style::plain;
+use super::style::{Escape, plain};
 use super::{RequestBody, invalid, pointer, style};
 use crate::model::media::{FORM, JSON, Media, OCTETS, covers, essence, in_charset, is_utf8};
 use crate::model::parameters::parameter;
@@ -52,6 +52,14 @@ impl Input<'_> {
     /// The body for a placeholder.
     fn body(&self, value: &Value) -> Option<&Body> {
         self.bodies.get(value)
+    }
+
+    /// A value of the input in which each body is JSON.
+    ///
+    /// # Errors
+    /// A `VALIDATION_ERROR` with the place of a file or a stream in the input.
+    pub(super) fn json<'v>(&self, value: &'v Value) -> Result<Cow<'v, Value>, CallError> {
+        self.bodies.to_json_of(value, self.members)
     }
 
     /// True if it holds a value for a body.
@@ -200,7 +208,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
         return ready(own.unwrap_or(fallback), given.clone().into());
     }
     if is_range(&essence) {
-        return ready(JSON, json(&*input.bodies.to_json(value)?));
+        return ready(JSON, json(&*input.json(value)?));
     }
     let unfit = |expected: &str| {
         let message = format!("a body of type `{content_type}` is written from {expected}");
@@ -211,7 +219,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
     let essence = crate::model::media::essence(content_type);
     let text = |text: &str| in_charset(content_type, text).ok_or_else(|| unfit("text of that charset"));
     if form(&essence) == Form::Json {
-        let json = input.bodies.to_json(value)?.to_string();
+        let json = input.json(value)?.to_string();
         let json = if charset(content_type).is_some() { text(&json)? } else { json.into() };
         return ready(content_type, json.into());
     }
@@ -235,17 +243,17 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
     }
     match (form(&essence), value) {
         (Form::Text, value) if Media::of(&essence).is_lines() && !value.is_string() => {
-            let lines = lines(&*input.bodies.to_json(value)?, Media::of(&essence));
+            let lines = lines(&*input.json(value)?, Media::of(&essence));
             ready(content_type, text(&lines)?.into())
         }
         _ if essence == FORM => {
-            let value = input.bodies.to_json(value)?;
+            let value = input.json(value)?;
             let fields = value.as_object().ok_or_else(|| unfit("an object"))?;
             // Other characters are escaped as UTF-8, which the content type must not contradict.
             if !is_utf8(content_type) && !value.to_string().is_ascii() {
                 return Err(unfit("an object of ASCII text"));
             }
-            ready(content_type, Bytes::from(form_fields(body, fields)).into())
+            ready(content_type, Bytes::from(form_fields(body, fields)?).into())
         }
         (Form::Text, Value::String(own)) => ready(&text_type(content_type, own), text(own)?.into()),
         (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, text(&plain(value))?.into()),
@@ -307,7 +315,7 @@ fn text_type<'a>(content_type: &'a str, text: &str) -> Cow<'a, str> {
     }
 }
 
-fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> String {
+fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> Result<String, CallError> {
     let mut pairs = Vec::new();
     for (name, value) in fields {
         let mut parameter = style::form_field(name, value);
@@ -320,7 +328,9 @@ fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> String {
             }
             parameter.allow_reserved = field.allow_reserved;
         }
+        let at = format!("{}{}", body.pointer(), pointer(name));
+        style::refuse_torn(&parameter, value, &at, Escape::in_query(&parameter))?;
         pairs.extend(style::query(&parameter, value));
     }
-    pairs.join("&")
+    Ok(pairs.join("&"))
 }

@@ -12,11 +12,12 @@ use url::Url;
 use super::HttpConfig;
 use super::config::Checked;
 use super::events::{self, Items};
-use super::exchange::{Exchange, Outcome};
+use super::exchange::Exchange;
+use super::idempotency;
 use super::media::Described;
 use super::per_call::PerCall;
 use super::problem::Codes;
-use super::request::encode;
+use super::request::{api, encode};
 use super::response;
 use super::retry::is_safe_to_repeat;
 use super::secrets::Carried;
@@ -208,7 +209,7 @@ impl Service {
         let bodies = context.extension::<Bodies>().unwrap_or(&none);
         let settings = self.0.settings.clone();
         let options = PerCall::of(context)?;
-        let request = encode(spec, binding, &settings, input, bodies, &options)?;
+        let mut request = encode(spec, binding, &settings, input, bodies, &options)?;
         let plan = self.0.credentials.plan(&spec.id, binding);
         let plan = if options.headers.contains_key(AUTHORIZATION) {
             plan.unwrap_or_default().without_authorization()
@@ -216,15 +217,17 @@ impl Service {
             plan?
         };
         let token = context.identity().and_then(Identity::token);
-        let plan = plan.for_caller(token, request.uri(), &settings)?;
+        let plan = plan.for_caller(token, request.uri(), &settings)?.below(|| api(binding, &settings).ok());
         // The client's timeout is the default of its calls. An inherited deadline is none of the call's own.
         let timeout = settings.timeout.filter(|_| !options.has_deadline);
         let trace = settings.trace_context.then(|| Trace::of(context));
-        let carried = Carried::new(&self.0, plan, options.headers);
+        let carried = Carried::new(&self.0, plan, options.headers, options.base_url);
         let retry = options.retry.unwrap_or_else(|| settings.retry.clone());
         // A call that is not to be retried leaves what the client says of the operation as it is.
         let named = retry.as_ref().or(settings.retry.as_ref()).is_some_and(|retry| retry.repeats(spec));
-        let is_safe_to_repeat = is_safe_to_repeat(&request, named);
+        let caller_may_repeat = is_safe_to_repeat(&request, named);
+        let has_new_key =
+            settings.idempotency_keys && idempotency::add_new(binding, &carried.own, request.headers_mut());
         let label = Label::of(spec);
         Ok(Exchange {
             settings,
@@ -233,7 +236,8 @@ impl Service {
             label,
             trace,
             retry,
-            is_safe_to_repeat,
+            is_safe_to_repeat: caller_may_repeat || has_new_key,
+            caller_may_repeat,
             timeout,
             until: context.until(),
             deadline: None,
@@ -258,7 +262,7 @@ impl Endpoint for Service {
         let id = spec.id.clone();
         Box::pin(async move {
             let mut exchange = exchange?;
-            let deadline = exchange.start().filter(|_| !exchange.is_safe_to_repeat);
+            let deadline = exchange.start().filter(|_| !exchange.caller_may_repeat);
             let (settings, carried) = (exchange.settings.clone(), exchange.carried.clone());
             let answered = limited(exchange.timeout, async {
                 let response = exchange.run().await?;
@@ -290,16 +294,17 @@ impl Endpoint for Service {
             let carried = exchange.carried.clone();
             // A handler may open another subscription with its context after its own was opened.
             let opening = opening.filter(|until| *until > now());
-            let deadline = earlier(exchange.start(), opening).filter(|_| !exchange.is_safe_to_repeat);
-            // Until more is known.
-            let mut outcome = Outcome { may_have_arrived: true, ..exchange.outcome() };
+            let deadline = earlier(exchange.start(), opening).filter(|_| !exchange.caller_may_repeat);
+            let settings = exchange.settings.clone();
             let opened = limited(exchange.timeout, async {
-                let response = exchange.run().await;
-                outcome = exchange.outcome();
-                events::open(response?, items, exchange).await
+                let response = exchange.run().await?;
+                events::open(response, items, &settings).await
             });
-            let items = until(deadline, opened).await.map_err(|error| carried.error(outcome.judged(error)))?;
-            Ok(items.map(move |item| item.map_err(|error| carried.error(outcome.judged(error)))).boxed())
+            let opened = until(deadline, opened).await;
+            let outcome = exchange.outcome();
+            let judged = move |error| carried.error(outcome.judged(error));
+            let opened = opened.map_err(&judged)?;
+            Ok(opened(exchange).map(move |item| item.map_err(&judged)).boxed())
         })
     }
 

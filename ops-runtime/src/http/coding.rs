@@ -17,6 +17,7 @@ pub(super) fn not_decoded(coding: &str) -> CallError {
         "the response is compressed (`{coding}`) and was not decoded: `HttpConfig::with_compression` decodes gzip, br and \
          zstd, a client or service of your own has to do so itself"
     ))
+    .lasting()
 }
 
 #[cfg(test)]

@@ -137,7 +137,8 @@ impl HttpConfig {
     }
 
     /// Adds a header to every request. A header parameter of the operation replaces the header of the same name. All cookies
-    /// are sent in one header `Cookie`. Headers that frame the message, such as `Content-Length`, are refused.
+    /// are sent in one header `Cookie`, in which a cookie of the call or of its input replaces the one of the same name. Headers
+    /// that frame the message, such as `Content-Length`, are refused.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
@@ -167,8 +168,9 @@ impl HttpConfig {
     /// Generates an idempotency key for each call of an operation that has a parameter for one, unless the call sets
     /// it.
     ///
-    /// The key is a random UUID, the same for all retries of the call, which makes them safe. See
-    /// [`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key) for the parameters that count.
+    /// The key is a random UUID, the same for all retries of the call, which makes them safe. Another call has another key, so
+    /// [`CallError::is_retryable`](crate::CallError::is_retryable) does not count it. To repeat a call yourself, set a key with
+    /// [`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key), which lists the parameters that count.
     /// Off by default.
     #[must_use]
     pub fn with_idempotency_keys(mut self) -> Self {
@@ -193,7 +195,8 @@ impl HttpConfig {
     /// bytes.
     ///
     /// Limits such as [`with_max_response`](Self::with_max_response) count decoded bytes. The headers `Content-Encoding`
-    /// and `Content-Length` of a decoded response are not in its metadata. It configures the built-in engine: with
+    /// and `Content-Length` of a decoded response are not in its metadata. A request with the header `Range` asks for a
+    /// response that is not compressed. The setting configures the built-in engine: with
     /// [`with_client`](Self::with_client) or [`with_service`](Self::with_service), making the client fails.
     ///
     /// ```
@@ -361,7 +364,11 @@ impl HttpConfig {
     ///
     /// Build it with `redirect(reqwest::redirect::Policy::none())`, because this client follows redirects itself and
     /// keeps credentials from other origins. If your client follows one, the call fails with an error that says so. Its
-    /// own timeouts, compression and headers apply, and [`with_connect_timeout`](Self::with_connect_timeout) does not.
+    /// own timeouts and compression apply, and [`with_connect_timeout`](Self::with_connect_timeout) does not. Requests have
+    /// the `User-Agent` of your client, or none if it has none, which some services refuse.
+    ///
+    /// Your client adds its default headers to each request, also to one that follows a redirect to another host. So set
+    /// credentials and private headers in this configuration instead, which keeps them from other origins.
     /// [`with_destinations`](Self::with_destinations) is checked before a redirect is followed, but your client looks
     /// up the host once more, so a hostile DNS server could then lead it to a private address.
     ///
@@ -382,7 +389,8 @@ impl HttpConfig {
     /// Sends the requests through your own service instead of the built-in engine, which it may wrap ([`HttpEngine`]).
     ///
     /// It gets each request as sent, with credentials, once per redirect and retry. The service should not follow
-    /// redirects itself: the client does, and keeps credentials from other origins.
+    /// redirects itself: the client does, and keeps credentials from other origins. `User-Agent` is set by the built-in
+    /// engine, so the requests of a service that does not wrap it have none. [`with_header`](Self::with_header) sets one.
     #[must_use]
     pub fn with_service<S, B>(mut self, service: S) -> Self
     where

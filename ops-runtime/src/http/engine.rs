@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::TRANSFER_ENCODING;
+use http::header::{ACCEPT_ENCODING, RANGE, TRANSFER_ENCODING};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -28,6 +28,9 @@ use crate::{CallError, ErrorCode};
 
 pub use body::ResponseBody;
 pub(super) use body::{BoxError, Silent};
+
+/// The `User-Agent` of the built-in engine, unless a request sets another one.
+const USER_AGENT: &str = concat!("ops-runtime/", env!("CARGO_PKG_VERSION"));
 
 /// Timeout for connecting.
 pub(super) const CONNECT: Duration = Duration::from_secs(30);
@@ -92,12 +95,16 @@ pub(super) trait Engine: Send + Sync {
 /// # Ok::<(), ops_runtime::CallError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct HttpEngine(reqwest::Client);
+pub struct HttpEngine {
+    client: reqwest::Client,
+    /// True if the client may ask for compressed responses, which it decodes.
+    may_decode: bool,
+}
 
 impl From<reqwest::Client> for HttpEngine {
     /// Your own client as an engine: see [`HttpConfig::with_client`](super::HttpConfig::with_client).
     fn from(client: reqwest::Client) -> Self {
-        Self(client)
+        Self { client, may_decode: true }
     }
 }
 
@@ -140,13 +147,23 @@ impl Default for Connecting {
 
 impl Connecting {
     fn builder(&self) -> reqwest::ClientBuilder {
-        let builder = builder().connect_timeout(self.timeout.unwrap_or(Duration::MAX));
+        let builder = builder().connect_timeout(self.timeout.unwrap_or(Duration::MAX)).user_agent(USER_AGENT);
         #[cfg(feature = "compression")]
         let builder = builder
             .gzip(self.compression.contains(&Compression::Gzip))
             .brotli(self.compression.contains(&Compression::Brotli))
             .zstd(self.compression.contains(&Compression::Zstd));
         builder
+    }
+
+    #[cfg(feature = "compression")]
+    fn may_decode(&self) -> bool {
+        !self.compression.is_empty()
+    }
+
+    #[cfg(not(feature = "compression"))]
+    fn may_decode(&self) -> bool {
+        false
     }
 }
 
@@ -166,14 +183,14 @@ impl HttpEngine {
     }
 
     pub(super) fn connecting(connecting: &Connecting) -> Result<Self, CallError> {
-        Self::build(connecting.builder())
+        Self::build(connecting.builder(), connecting.may_decode())
     }
 
-    fn build(builder: reqwest::ClientBuilder) -> Result<Self, CallError> {
+    fn build(builder: reqwest::ClientBuilder, may_decode: bool) -> Result<Self, CallError> {
         builder
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map(Self)
+            .map(|client| Self { client, may_decode })
             .map_err(|error| failure("the HTTP client cannot be set up", &error.without_url()))
     }
 }
@@ -207,7 +224,8 @@ impl Led {
                 Some(engine) => engine.clone(),
                 None => {
                     let resolver = Resolver::new(self.destinations.clone(), Home::of(home));
-                    let engine = HttpEngine::build(self.connecting.builder().dns_resolver(Arc::new(resolver)))?;
+                    let builder = self.connecting.builder().dns_resolver(Arc::new(resolver));
+                    let engine = HttpEngine::build(builder, self.connecting.may_decode())?;
                     if engines.len() >= LED {
                         engines.clear();
                     }
@@ -230,12 +248,16 @@ impl Service<Request<RequestBody>> for HttpEngine {
     }
 
     fn call(&mut self, mut request: Request<RequestBody>) -> Self::Future {
-        let client = self.0.clone();
+        let client = self.client.clone();
         // Over HTTP/1, the body of such a request is sent only if its length is known, or if this header is set.
         let body = request.body();
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
         if !has_length && [Method::GET, Method::HEAD].contains(request.method()) {
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+        // A range counts compressed bytes if the response is compressed (Fetch, "HTTP-network-or-cache fetch").
+        if self.may_decode && request.headers().contains_key(RANGE) {
+            request.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         }
         let is_head = *request.method() == Method::HEAD;
         Box::pin(async move {
@@ -366,7 +388,9 @@ pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
             return CallError::new(ErrorCode::Timeout, format!("{what}: {silent}"));
         }
         if error.downcast_ref::<reqwest::Error>().is_some_and(|error| error.is_connect() && error.is_timeout()) {
-            let message = format!("{what}: no connection was made in time: raise `with_connect_timeout`");
+            let message = format!(
+                "{what}: no connection was made in time: raise `with_connect_timeout`, or the timeout of your own client"
+            );
             return CallError::new(ErrorCode::Timeout, message);
         }
         next = error.source();

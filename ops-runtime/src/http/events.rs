@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use http::HeaderValue;
 use http::header::CONTENT_ENCODING;
 use http::response::Parts;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Empty};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -97,27 +97,26 @@ fn decoded(response: &EngineResponse) -> Result<(), CallError> {
     }
 }
 
-/// Reads the response to a subscription; repeating the exchange reopens the stream.
+/// Makes the items of an opened subscription from its exchange. Repeating the exchange reopens an event stream.
+pub(super) type Opened = Box<dyn FnOnce(Exchange) -> PayloadStream + Send>;
+
+/// Reads the response to a subscription.
 ///
 /// A JSON response has one item, and one with status 204 has none; any other response is an error.
 ///
 /// # Errors
 /// If the status is not a success, or the response has another type.
-pub(super) async fn open(
-    response: EngineResponse,
-    items: Items,
-    exchange: Exchange,
-) -> Result<PayloadStream, CallError> {
-    let settings = exchange.settings.clone();
+pub(super) async fn open(response: EngineResponse, items: Items, settings: &Settings) -> Result<Opened, CallError> {
     let essence = essence_of(&response);
     decoded(&response)?;
     if response.status().is_success() && essence == EVENTS {
-        return Ok(events(response, items, exchange));
+        return Ok(Box::new(|exchange| events(response, items, exchange)));
     }
     if response.status().is_success()
         && let Some(framing) = Framing::of(&essence)
     {
-        return Ok(lines::items(response, framing, items.codes, &settings));
+        let items = lines::items(response, framing, items.codes, settings);
+        return Ok(Box::new(|_| items));
     }
     if response.status().is_success() && !media::is_json(&essence) && response.status() != 204 {
         let (parts, body) = response.into_parts();
@@ -127,7 +126,7 @@ pub(super) async fn open(
     let envelope = envelope.map_err(|error| items.codes.named(error))?;
     let nothing = matches!(envelope.data, Payload::Value(Value::Null));
     let items: VecDeque<_> = if nothing { VecDeque::new() } else { [Ok(envelope)].into() };
-    Ok(stream::iter(items).boxed())
+    Ok(Box::new(|_| stream::iter(items).boxed()))
 }
 
 /// The error of a response that is not a stream: of its status, or of its content type if it is a success.
@@ -243,7 +242,7 @@ impl Source {
                 self.ended = true;
                 return Some(Err(error));
             }
-            if self.ended {
+            if self.ended || self.parser.is_over() {
                 return None;
             }
             match self.body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
@@ -265,6 +264,8 @@ impl Source {
 
     /// Reopens the stream, if configured. If it cannot, the stream ends, with an error if there is one.
     async fn reopened(&mut self, mut error: Option<CallError>) {
+        // Closes the connection: the server may not notice that it is over, and some servers allow only one for each caller.
+        self.body = ResponseBody::new(Empty::new());
         let id = self.parser.last_event_id().to_owned();
         let retry = self.parser.retry();
         if let Some(reopen) = &mut self.reopen

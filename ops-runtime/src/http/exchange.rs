@@ -34,6 +34,9 @@ pub(super) struct Exchange {
     pub(super) retry: Option<Arc<Retry>>,
     /// True if it does no harm to repeat the request, even if it may have been carried out.
     pub(super) is_safe_to_repeat: bool,
+    /// True if it is safe to make the call again. False for a request that is safe to repeat only because of a key that the
+    /// client made, since the next call has another key.
+    pub(super) caller_may_repeat: bool,
     /// The client's timeout, unless the call has its own deadline.
     pub(super) timeout: Option<Duration>,
     /// When the call ends.
@@ -83,13 +86,12 @@ impl Exchange {
             self.put_own(request.headers_mut());
             let is_repeatable = self.is_safe_to_repeat && self.request.body().is_repeatable();
             self.sent.limit(retry.and_then(Retry::attempt_timeout).filter(|_| is_repeatable));
-            let had_arrived = self.sent.may_have_arrived;
+            let had_begun = self.sent.may_have_begun;
             let mut result = redirect::send(settings, request, &credentials, &self.label, &mut self.sent).await;
-            self.sent.may_have_arrived = had_arrived
+            self.sent.may_have_begun = had_begun
                 || match &result {
-                    // A server that rejects the token has not begun with the request.
-                    Ok(answer) => answer.status() != 401 || answer.url.is_some(),
-                    Err(failed) => self.sent.may_have_arrived && failed.may_have_arrived,
+                    Ok(answer) => !was_refused(answer),
+                    Err(failed) => self.sent.may_have_begun && failed.may_have_arrived,
                 };
             self.carried.sent(self.sent.take_headers());
             // Another origin got no credentials, so it cannot reject them.
@@ -202,7 +204,7 @@ impl Exchange {
 
     /// What is known of the request by now.
     pub(super) fn outcome(&self) -> Outcome {
-        Outcome { is_safe_to_repeat: self.is_safe_to_repeat, may_have_arrived: self.sent.may_have_arrived }
+        Outcome { caller_may_repeat: self.caller_may_repeat, may_have_begun: self.sent.may_have_begun }
     }
 
     /// How long to wait before the next try; `None` if there is none, or if it would come too late.
@@ -231,21 +233,26 @@ impl Exchange {
 /// What is known of a request that failed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
-    pub(super) is_safe_to_repeat: bool,
-    pub(super) may_have_arrived: bool,
+    caller_may_repeat: bool,
+    may_have_begun: bool,
 }
 
 impl Outcome {
-    /// The error of the call, which is not retryable if the request must not be repeated and may have been carried out.
+    /// The error of the call, which is not retryable if the call must not be repeated and may have been carried out.
     pub(super) fn judged(self, error: CallError) -> CallError {
-        let was_refused = match error.status() {
-            // The server has not begun with it.
-            Some(408 | 425 | 429) => true,
-            Some(503) => error.header(RETRY_AFTER.as_str()).is_some(),
-            _ => false,
-        };
-        if self.is_safe_to_repeat || !self.may_have_arrived || was_refused { error } else { error.uncertain() }
+        if self.caller_may_repeat || !self.may_have_begun { error } else { error.uncertain() }
     }
+}
+
+/// True if the server rejects the token, or wants to be asked later: it has not begun with the request. A server that
+/// redirected the request may have carried it out before.
+fn was_refused(answer: &Answer) -> bool {
+    let by_status = match answer.status().as_u16() {
+        401 | 408 | 425 | 429 => true,
+        503 => answer.headers().contains_key(RETRY_AFTER),
+        _ => false,
+    };
+    by_status && answer.url.is_none()
 }
 
 /// The error of a request, or of one for a token, that was sent more than once.

@@ -19,7 +19,7 @@ use super::response::{self, Collected, Deadline, collect};
 use super::secrets::Carried;
 use super::send::{Label, Sent, limited, request, send_one};
 use super::settings::Settings;
-use crate::model::secrets::Kept;
+use crate::model::secrets::{Kept, looks_like_key, names_a_secret};
 use crate::run::context::deadline_after;
 use crate::{BoxFuture, CallError};
 
@@ -91,10 +91,22 @@ fn fetch<'a>(
         let own: HeaderMap = own.map(|own| own.to_header()).transpose()?.flatten().into_iter().collect();
         let is_home = settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url));
         let plan = if is_home { checked.credentials.of_documents() } else { Plan::default() };
-        let carried = Carried::new(checked, plan, own);
+        let carried = Carried::new(checked, plan, own, Some(keys_of(&url)));
         let fetched = fetch_with(&carried, url, is_home, reach, limit).await;
         fetched.map_err(|error| carried.error(error))
     })
+}
+
+/// The URL of a document, reduced to what is probably secret. The path is left out, because messages and diagnostics name the
+/// document by it. So is a part of the query, because its words may also occur in the document.
+fn keys_of(url: &Url) -> Url {
+    let is_secret =
+        |pair: &&str| pair.split_once('=').is_some_and(|(name, value)| names_a_secret(name) || looks_like_key(value));
+    let query: Vec<&str> = url.query().unwrap_or_default().split('&').filter(is_secret).collect();
+    let mut keys = url.clone();
+    keys.set_path("");
+    keys.set_query(Some(&query.join("&")));
+    keys
 }
 
 async fn fetch_with(

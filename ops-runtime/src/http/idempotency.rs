@@ -1,6 +1,6 @@
 //! Idempotency keys, by which a server recognises a repeated request.
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::model::random;
 use crate::run::attempt::IDEMPOTENCY_KEY;
@@ -26,8 +26,21 @@ pub(super) fn parameter(binding: &HttpBinding) -> Option<&HttpParameter> {
     })
 }
 
+/// Adds a new key to a request whose operation has a parameter for it, unless the request has a key, or the call has set the
+/// header. Returns true if it did.
+///
+/// The key makes the retries of this request safe. It does not cover the next call, which has another key.
+pub(super) fn add_new(binding: &HttpBinding, own: &HeaderMap, headers: &mut HeaderMap) -> bool {
+    let name = parameter(binding).and_then(|parameter| HeaderName::from_bytes(parameter.name.as_bytes()).ok());
+    let is_set = |name: &HeaderName| own.contains_key(name) || headers.get(name).is_some_and(|key| !is_blank(key));
+    let name = name.filter(|name| !is_set(name));
+    let Some((name, key)) = name.and_then(|name| Some((name, new_key()?))) else { return false };
+    headers.insert(name, key);
+    true
+}
+
 /// A unique key: a random UUID (RFC 9562, version 4).
-pub(super) fn new_key() -> Option<HeaderValue> {
+fn new_key() -> Option<HeaderValue> {
     let number = u128::from_be_bytes(random::bytes());
     let number = (number & !(0xf << 76) & !(0b11 << 62)) | (4 << 76) | (0b10 << 62);
     let hex = format!("{number:032x}");

@@ -86,7 +86,8 @@ impl RequestBody {
 
     /// Determines the lengths of bodies, to send them to the server. That of a file may change between attempts.
     ///
-    /// A file without a length is a pipe or a device. What was read of it does not come again, so it is a stream from now on.
+    /// A file without a length is a pipe, a device, or a file below `/proc`. It may not be readable twice, so it is a stream
+    /// from now on.
     ///
     /// # Errors
     /// If a file is missing, or if a stream that states no bytes has some; nothing is sent then.

@@ -57,7 +57,7 @@ use crate::model::futures::BoxStream;
 use crate::model::parameters::{end_of_part, parameter};
 use crate::model::text::readable;
 use crate::run::method::Execute;
-use crate::{Call, CallError, CallOptions, Caller, OperationSpec, ResponseEnvelope};
+use crate::{Body, Call, CallError, CallOptions, Caller, OperationSpec, ResponseEnvelope};
 
 /// Limit of the pages of a stream of [`pages`].
 const MAX_PAGES: usize = 10_000;
@@ -69,7 +69,8 @@ impl<'c, C: Caller, Op: Call> Execute<'c, C, Op>
 where
     Op::Input: Clone,
 {
-    /// The pages of a list, one call each, all with the same options.
+    /// The pages of a list, one call each, all with the same options. A timeout or a deadline among them counts for all pages
+    /// together, from when it was set. Without one, the client's own timeout limits each page.
     ///
     /// `next` changes the input of a page to that of the page after it, and returns `false` if there is none. A failed
     /// call is the last item. So is an error if an input equals the one before, or after 10,000 pages, since such a
@@ -132,7 +133,7 @@ where
     C: Caller,
     N: FnMut(&ResponseEnvelope<Op::Output>) -> Option<Op::Input> + 'a,
 {
-    let step = move |(input, mut next, count, before): (Option<Result<_, _>>, N, usize, Option<Value>)| {
+    let step = move |(input, mut next, count, before): (Option<Result<_, _>>, N, usize, Option<Asked>)| {
         let options = options.clone();
         async move {
             let input = match input? {
@@ -165,11 +166,11 @@ where
 }
 
 /// The error of a page that the next page has the input of; `before` is the input of the page before it.
-fn endless(spec: &OperationSpec, before: Option<&Value>, input: Option<&Value>) -> CallError {
+fn endless(spec: &OperationSpec, before: Option<&Asked>, input: Option<&Asked>) -> CallError {
     // Only what leads to the next page is shown: other members may be secret.
-    let cursor = before
-        .zip(input.and_then(Value::as_object))
-        .and_then(|(before, members)| members.iter().find(|(name, value)| before.get(name.as_str()) != Some(*value)));
+    let cursor = before.zip(input).and_then(|((before, _), (input, _))| {
+        input.as_object()?.iter().find(|(name, value)| before.get(name.as_str()) != Some(*value))
+    });
     let message = match cursor {
         Some((name, value)) => {
             let name = readable(name, MAX_SHOWN);
@@ -183,11 +184,15 @@ fn endless(spec: &OperationSpec, before: Option<&Value>, input: Option<&Value>) 
     CallError::execution(message).with_operation(spec.id.clone())
 }
 
-/// An input as JSON, to be compared with another; bodies in it are ignored.
+/// An input as JSON, and the bodies in it, which are `null` there.
+type Asked = (Value, Vec<Body>);
+
+/// An input in a form that can be compared with another.
 ///
 /// It uses the serializer of calls: another one would compile the types of the input once more.
-fn as_json<T: serde_core::Serialize>(input: &T) -> Option<Value> {
-    handover::scoped(|| crate::record::to_value(input)).0.ok()
+fn as_json<T: serde_core::Serialize>(input: &T) -> Option<Asked> {
+    let (value, bodies) = handover::scoped(|| crate::record::to_value(input));
+    Some(bodies.apart(value.ok()?))
 }
 
 /// The URL of the next page by the page's `Link` header (RFC 8288), unchanged.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, utf8_percent_encode};
 use serde_json::{Map, Value};
 
-use super::style::{self, COMPONENT};
+use super::style::{self, COMPONENT, Escape};
 use super::{invalid, pointer};
 use crate::model::binding::template::{Piece, is_dots, parameter, pieces};
 use crate::{CallError, HttpBinding, HttpParameter, ParameterLocation, Text};
@@ -44,8 +44,9 @@ pub(super) struct Target {
 /// A fragment only distinguishes operations of one path, and is not sent.
 ///
 /// # Errors
-/// A `VALIDATION_ERROR` if a value is missing, in the path or beside another one in a pair of the query, or if a segment would
-/// be empty, `.` or `..`: servers read these as another path, and no escape prevents it.
+/// A `VALIDATION_ERROR` if a value is missing, in the path or beside another one in a pair of the query. Also if a text in a
+/// list or an object would be read as something else, or if a segment would be empty, `.` or `..`: servers read these as
+/// another path, and no escape prevents it.
 pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Result<Target, CallError> {
     let mut target = Target { path: String::new(), query: String::new(), placed: Vec::new() };
     let mut in_query = false;
@@ -72,6 +73,7 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
                     Some(fixed) => Cow::Owned(fixed.to_value()),
                     None => Cow::Borrowed(input.get(parameter.property.as_ref()).unwrap_or(&Value::Null)),
                 };
+                style::refuse_torn(&parameter, &value, &pointer(&parameter.property), Escape::Component)?;
                 let Some(text) = style::path(&parameter, &value) else {
                     if parameter.location == ParameterLocation::Query {
                         target.placed.push(parameter.name.clone());

@@ -51,8 +51,8 @@ impl CallOptions {
     /// Adds a header to the requests of this call.
     ///
     /// It replaces a header of that name from the configuration, the operation or the credentials, so `Authorization`
-    /// can be the token of one user. Cookies are added to the others, and replace credentials in a cookie of the same
-    /// name. A redirect to another origin does not carry the header, unless no credential can be in it: see
+    /// can be the token of one user. Cookies are added to the others, and replace a cookie of the same name, credentials
+    /// included. A redirect to another origin does not carry the header, unless no credential can be in it: see
     /// [Redirects](crate::http#redirects).
     /// The call fails with a `VALIDATION_ERROR` if the header is invalid, or one of those that frame the message, such
     /// as `Content-Length`.

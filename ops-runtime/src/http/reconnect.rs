@@ -11,9 +11,9 @@ use crate::model::random::jitter;
 /// `Last-Event-ID`. The delay is what the server asked for with `retry:`, or with the `Retry-After` of an error, or else a
 /// back-off. It is never less than [`with_min_delay`](Self::with_min_delay), nor more than
 /// [`with_max_delay`](Self::with_max_delay). The back-off grows with connections that end soon, even if an event came over
-/// them. A stream ends for good when it says `[DONE]`, or when the server answers 204. It ends with an error when the
-/// server answers with a permanent one, or after too many tries in a row without an event. A connection that lasted 10
-/// seconds does not count as one of these: streams may be quiet. The silence before an
+/// them. A stream ends for good when it says `[DONE]`, as an event or as a comment, or when the server answers 204. It ends
+/// with an error when the server answers with a permanent one, or after too many tries in a row without an event. A
+/// connection that lasted 10 seconds does not count as one of these: streams may be quiet. The silence before an
 /// [idle timeout](super::HttpConfig::with_idle_timeout) is not part of these 10 seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {

@@ -15,6 +15,7 @@ use super::auth::{Applied, take_credentials};
 use super::destinations::Home;
 use super::engine::{EngineResponse, SendError};
 use super::idempotency::is_idempotency_header;
+use super::per_call::frames;
 use super::retry::is_safe;
 use super::send::{Label, Sent, request, send_led, send_one};
 use super::settings::Settings;
@@ -152,8 +153,9 @@ pub(super) async fn send(
             }
             headers = only(&headers, |name| !CREDENTIALS.contains(name) && !credentials.has_header(name));
             if is_other {
-                let may_go = |name: &HeaderName| is_harmless(name) || is_of_trace(name);
-                if let Some(name) = headers.keys().find(|name| !may_go(name)) {
+                // Headers about the trace or the connection do not say what the request does.
+                let is_needed = |name: &HeaderName| !(is_harmless(name) || is_of_trace(name) || frames(name));
+                if let Some(name) = headers.keys().find(|name| is_needed(name)) {
                     refuse_lost(&method, name, &to)?;
                 }
                 headers = harmless(&headers);

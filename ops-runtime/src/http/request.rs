@@ -11,12 +11,14 @@ use url::Url;
 use super::address::is_http;
 use super::auth::take_credentials;
 use super::body::{self, Input};
+use super::cookies::{cookies, set_in};
 use super::idempotency;
 use super::path::{Target, target};
 use super::per_call::{PerCall, replace};
 use super::send::request;
 use super::settings::Settings;
-use super::{RequestBody, invalid, media, pointer, server, style};
+use super::style::{self, Escape};
+use super::{RequestBody, invalid, media, pointer, server};
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::{Piece, parameter, pieces};
 use crate::run::schemas::undeclared;
@@ -61,7 +63,7 @@ pub(super) fn encode(
     let method = Method::from_bytes(binding.method.as_bytes())
         .map_err(|_| CallError::execution(format!("`{}` is no HTTP method", binding.method.escape_debug())))?;
     let mut headers = headers(binding, settings, options, &parameters)?;
-    idempotency_key(spec, binding, settings, options, &parameters, &mut headers)?;
+    idempotency_key(spec, binding, options, &parameters, &mut headers)?;
     let accept = media::accept(binding, spec.kind);
     if spec.kind == OperationKind::Subscription {
         headers.insert(ACCEPT, accept);
@@ -113,7 +115,7 @@ fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map
     });
     for property in binding.parameters.iter().map(|parameter| parameter.property.clone()).chain(placed) {
         if let Some(value) = input.members.get(property.as_ref()) {
-            resolved.insert(property.into_owned(), input.bodies.to_json(value)?.into_owned());
+            resolved.insert(property.into_owned(), input.json(value)?.into_owned());
         }
     }
     Ok(Cow::Owned(resolved))
@@ -145,6 +147,7 @@ fn url(
     }
     let queries = given(binding, ParameterLocation::Query, input);
     for (parameter, value) in queries.filter(|(parameter, _)| !placed.contains(&parameter.name)) {
+        style::refuse_torn(parameter, &value, &pointer(&parameter.property), Escape::in_query(parameter))?;
         pairs.extend(style::query(parameter, &value));
     }
     for (parameter, value) in given(binding, ParameterLocation::QueryString, input) {
@@ -157,7 +160,12 @@ fn url(
 
 /// The URL that the path is appended to.
 fn base(binding: &HttpBinding, settings: &Settings, options: &PerCall) -> Result<Url, CallError> {
-    if let Some(url) = options.base_url.as_ref().or(settings.base_url.as_ref()) {
+    options.base_url.clone().map_or_else(|| api(binding, settings), Ok)
+}
+
+/// The URL of the API: the client's base URL, or else the operation's server.
+pub(super) fn api(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
+    if let Some(url) = &settings.base_url {
         return Ok(url.clone());
     }
     let Some(server) = binding.server.as_deref() else {
@@ -194,6 +202,7 @@ fn headers(
         if is_reserved_header(&parameter.name) {
             continue;
         }
+        style::refuse_torn(parameter, &value, &pointer(&parameter.property), Escape::None)?;
         let Some(text) = style::header(parameter, &value) else { continue };
         let name = HeaderName::from_bytes(parameter.name.as_bytes())
             .map_err(|_| CallError::execution(format!("`{}` is no header name", parameter.name.escape_debug())))?;
@@ -209,13 +218,15 @@ fn headers(
         headers.insert(name, value);
     }
     replace(&mut headers, &options.headers, |name| name == COOKIE);
-    let mut cookies: Vec<_> = options.headers.get_all(COOKIE).iter().filter_map(text).collect();
-    for (parameter, value) in given(binding, ParameterLocation::Cookie, input) {
-        cookies.extend(style::cookie(parameter, &value));
-    }
-    if !cookies.is_empty() {
-        let own = headers.get_all(COOKIE).iter().filter_map(text);
-        let all: Vec<_> = own.chain(cookies).collect();
+    let parameters = given(binding, ParameterLocation::Cookie, input);
+    let parameters: Vec<_> = parameters.flat_map(|(parameter, value)| style::cookie(parameter, &value)).collect();
+    // Many servers take the first of two cookies with one name, so only one is sent: the call's, or else the parameter's.
+    let own: Vec<&str> = cookies(&options.headers).collect();
+    let of_input = parameters.iter().map(String::as_str).filter(|pair| !set_in(own.iter().copied(), pair));
+    let set: Vec<&str> = own.iter().copied().chain(of_input).collect();
+    if !set.is_empty() {
+        let kept = cookies(&headers).filter(|pair| !set_in(set.iter().copied(), pair));
+        let all: Vec<&str> = kept.chain(set.iter().copied()).collect();
         let mut value = HeaderValue::from_bytes(all.join("; ").as_bytes())
             .map_err(|_| CallError::execution("a cookie cannot be sent"))?;
         value.set_sensitive(true);
@@ -224,19 +235,13 @@ fn headers(
     Ok(headers)
 }
 
-fn text(value: &HeaderValue) -> Option<String> {
-    // Not `to_str`, which accepts only ASCII.
-    std::str::from_utf8(value.as_bytes()).ok().map(str::to_owned)
-}
-
-/// Adds the idempotency key of the call, that of its job, or a new one if the configuration wants it.
+/// Adds the idempotency key of the call, or that of its job.
 ///
 /// # Errors
 /// A `VALIDATION_ERROR` if the operation has no parameter for the key, or if the input has another key.
 fn idempotency_key(
     spec: &OperationSpec,
     binding: &HttpBinding,
-    settings: &Settings,
     options: &PerCall,
     input: &Map<String, Value>,
     headers: &mut HeaderMap,
@@ -272,9 +277,7 @@ fn idempotency_key(
         Some(key) => Some(key.clone()),
         // What the call itself puts into the header stands, whatever it is.
         None if is_set || options.headers.contains_key(&name) => None,
-        None if options.job_key.is_some() => options.job_key.clone(),
-        None if settings.idempotency_keys => idempotency::new_key(),
-        None => None,
+        None => options.job_key.clone(),
     };
     if let Some(key) = key {
         headers.insert(name, key);

@@ -228,7 +228,7 @@ fn file_name(disposition: &[u8]) -> Option<String> {
 }
 
 pub(super) fn too_large(limit: usize) -> CallError {
-    CallError::execution(format!("the response is larger than {limit} bytes: raise `with_max_response`"))
+    CallError::execution(format!("the response is larger than {limit} bytes: raise `with_max_response`")).lasting()
 }
 
 /// The result of reading a body.

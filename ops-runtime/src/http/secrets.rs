@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
+use url::Url;
 
 use super::auth::{Applied, Credentials, Plan};
 use super::config::Checked;
@@ -26,6 +27,8 @@ pub(super) struct Carried {
     pub(super) plan: Plan,
     /// The headers that the call itself set, which take precedence over all others.
     pub(super) own: HeaderMap,
+    /// The URL that the call itself set.
+    url: Option<Url>,
     /// The last tokens that were fetched for the call, refused ones included.
     applied: Mutex<VecDeque<Arc<Applied>>>,
     /// The headers of the last requests that functions of the user's have seen, and may have signed.
@@ -33,9 +36,9 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    pub(super) fn new(checked: &Checked, plan: Plan, own: HeaderMap) -> Arc<Self> {
+    pub(super) fn new(checked: &Checked, plan: Plan, own: HeaderMap, url: Option<Url>) -> Arc<Self> {
         let (settings, credentials) = (checked.settings.clone(), checked.credentials.clone());
-        Arc::new(Self { settings, credentials, plan, own, applied: Mutex::default(), hooked: Mutex::default() })
+        Arc::new(Self { settings, credentials, plan, own, url, applied: Mutex::default(), hooked: Mutex::default() })
     }
 
     /// Fetches the required tokens; `rejected` are the credentials that the server has just rejected.
@@ -82,7 +85,7 @@ impl KeepsSecrets for Carried {
     fn collect(&self, secrets: &mut Secrets) {
         self.plan.collect(secrets);
         self.credentials.collect(secrets);
-        self.settings.base_url.iter().for_each(|url| secrets.add_url(url.as_str()));
+        self.settings.base_url.iter().chain(&self.url).for_each(|url| secrets.add_url(url.as_str()));
         lock(&self.applied).iter().for_each(|applied| applied.collect(secrets));
         let hooked = lock(&self.hooked);
         let all = [&self.settings.headers, &self.own].into_iter().chain(hooked.iter());
@@ -114,7 +117,7 @@ mod tests {
     fn what_is_kept_of_many_connections_is_bounded() {
         let config = HttpConfig::new().with_service(Fake(|_| respond(200, &[], b"")));
         let checked = Checked::new(config).unwrap();
-        let carried = Carried::new(&checked, Plan::default(), HeaderMap::new());
+        let carried = Carried::new(&checked, Plan::default(), HeaderMap::new(), None);
         let signed = |number: usize| {
             let value = HeaderValue::from_str(&format!("signature-{number:03}")).unwrap();
             HeaderMap::from_iter([(http::header::AUTHORIZATION, value)])

@@ -58,8 +58,8 @@ pub(super) struct Sent {
     headers: Vec<HeaderMap>,
     /// How long a request may take until the headers of its response arrive.
     timeout: Option<Duration>,
-    /// True if a server may have got a request: not while it waits for others, nor if a hook refuses it.
-    pub(super) may_have_arrived: bool,
+    /// True if a server may have begun with a request. False while it waits for others, or if a hook or the server refuses it.
+    pub(super) may_have_begun: bool,
 }
 
 impl Sent {
@@ -125,7 +125,7 @@ pub(super) fn send_led<'a>(
             if !settings.hooks.before.is_empty() {
                 sent.headers.push(request.headers().clone());
             }
-            sent.may_have_arrived = true;
+            sent.may_have_begun = true;
             let answer = async {
                 match (home, &settings.led) {
                     (Some(home), Some(led)) => led.send(home, request).await,

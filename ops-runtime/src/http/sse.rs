@@ -20,6 +20,7 @@ use std::time::Duration;
 use std::{fmt, mem};
 
 use crate::CallError;
+use crate::model::media::EVENTS_END;
 
 #[cfg(test)]
 mod tests;
@@ -67,6 +68,7 @@ pub struct SseParser {
     block_retry: Option<Duration>,
     id: Arc<str>,
     retry: Option<Duration>,
+    is_over: bool,
     ready: VecDeque<Ready>,
     failed: Option<SseError>,
 }
@@ -95,6 +97,7 @@ impl SseParser {
             block_retry: None,
             id: Arc::from(""),
             retry: None,
+            is_over: false,
             ready: VecDeque::new(),
             failed: None,
         }
@@ -158,6 +161,11 @@ impl SseParser {
         self.retry
     }
 
+    /// True if the stream has said in a comment that nothing follows: it need not be opened again.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     fn read(&mut self, mut chunk: &[u8]) -> Result<(), SseError> {
         if self.after_cr && !chunk.is_empty() {
             self.after_cr = false;
@@ -209,8 +217,10 @@ impl SseParser {
                 self.dispatch();
                 return Ok(());
             }
-            // A comment.
-            Some(0) => return Ok(()),
+            Some(0) => {
+                self.is_over |= line == EVENTS_END.as_bytes();
+                return Ok(());
+            }
             Some(colon) => {
                 let (name, rest) = line.split_at(colon);
                 let value = rest.strip_prefix(b":").unwrap_or(rest);

@@ -9,9 +9,11 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
+use super::{invalid, pointer};
 use crate::model::binding::MAX_DEPTH;
+use crate::model::parameters::end_of_part;
 use crate::normalise::integer;
-use crate::{HttpParameter, ParameterLocation, ParameterStyle};
+use crate::{CallError, HttpParameter, ParameterLocation, ParameterStyle};
 
 /// Everything but the unreserved characters of RFC 3986.
 pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -39,9 +41,10 @@ const RESERVED: &AsciiSet = &COMPONENT
 /// Characters that no cookie can contain (RFC 6265, section 4.1.1).
 const COOKIE: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\');
 
+/// What is escaped in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Escape {
-    /// Nothing, in headers.
+pub(super) enum Escape {
+    /// Nothing, in headers and in parts of multipart bodies.
     None,
     Component,
     Reserved,
@@ -50,6 +53,11 @@ enum Escape {
 }
 
 impl Escape {
+    /// What is escaped in a query or a form.
+    pub(super) fn in_query(parameter: &HttpParameter) -> Self {
+        if parameter.allow_reserved { Self::Reserved } else { Self::Component }
+    }
+
     fn apply(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::None => Cow::Borrowed(text),
@@ -90,8 +98,7 @@ pub(super) fn path(parameter: &HttpParameter, value: &Value) -> Option<String> {
 
 /// The pairs `name=value` that a query parameter adds to the query.
 pub(super) fn query(parameter: &HttpParameter, value: &Value) -> Vec<String> {
-    let escape = if parameter.allow_reserved { Escape::Reserved } else { Escape::Component };
-    Writer { parameter, named: true, escape }.pieces(value)
+    Writer { parameter, named: true, escape: Escape::in_query(parameter) }.pieces(value)
 }
 
 /// The query string of a parameter that is the whole query; only the text inside its pairs is escaped.
@@ -155,6 +162,73 @@ pub(super) fn form_field(name: &str, value: &Value) -> HttpParameter {
     HttpParameter { property: name.clone(), name, location, style, explode: true, allow_reserved: false, fixed: None }
 }
 
+/// Refuses a text in a list or an object that a server would read as something else, because it would arrive with the
+/// delimiter of the texts in it. `at` is the pointer to the value, and `escape` is how its texts are written.
+///
+/// A nested value is JSON. It is not refused, because only a server that expects JSON can read it.
+///
+/// # Errors
+/// A `VALIDATION_ERROR` with the place of the text.
+pub(super) fn refuse_torn(parameter: &HttpParameter, value: &Value, at: &str, escape: Escape) -> Result<(), CallError> {
+    use ParameterStyle::{DeepObject, Json, Label};
+    let (name, style) = (&parameter.name, parameter.style);
+    let is_header = parameter.location == ParameterLocation::Header;
+    let (delimiter, written) = match style {
+        DeepObject | Json => return Ok(()),
+        // In a header, exploded items and properties are one text, too.
+        _ if is_header => (",", ","),
+        // No dot is ever escaped.
+        Label if parameter.explode => (".", "."),
+        _ if parameter.explode => return Ok(()),
+        _ if escape == Escape::None => (style.plain_delimiter(), style.plain_delimiter()),
+        _ => (style.plain_delimiter(), style.delimiter()),
+    };
+    let is_torn = |text: &str| match is_header {
+        // In a header, a quoted string is one text, whatever it holds (RFC 9110, section 5.6.4).
+        true => end_of_part(text, ',') < text.len(),
+        false => escape.apply(text).to_ascii_uppercase().contains(written),
+    };
+    let refuse = |key: &str, message: String| Err(invalid(&format!("{at}{}", pointer(key)), message));
+    let check = |key: &str, text: &str| {
+        if is_torn(text) {
+            let otherwise = match escape {
+                Escape::None if is_header => " outside of quotation marks",
+                Escape::Reserved if delimiter == "," => ": write `%2C` instead",
+                _ => "",
+            };
+            let message =
+                format!("`{name}` has {delimiter:?} between its texts, so none of them can contain it{otherwise}");
+            return refuse(key, message);
+        }
+        if is_header && end_of_part(&format!("{text},"), ',') > text.len() {
+            let message = format!("`{name}` has a quoted string without an end, so the next text would be part of it");
+            return refuse(key, message);
+        }
+        // Blanks at the ends are no part of the text (RFC 9110, section 5.6.1).
+        if is_header && text.trim_matches([' ', '\t']).len() < text.len() {
+            return refuse(key, format!("the header `{name}` cannot carry blanks at the ends of a text in it"));
+        }
+        Ok(())
+    };
+    let check_value = |key: &str, value: &Value| match value {
+        Value::Null | Value::Array(_) | Value::Object(_) => Ok(()),
+        value => check(key, &as_text(value)),
+    };
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(index, item)| check_value(&index.to_string(), item))
+        }
+        Value::Object(members) => defined(members).try_for_each(|(key, value)| {
+            if is_header && parameter.explode && key.contains('=') {
+                return refuse(key, format!("`{name}` has `=` behind its names, so none of them can contain it"));
+            }
+            check(key, key)?;
+            check_value(key, value)
+        }),
+        _ => Ok(()),
+    }
+}
+
 struct Writer<'a> {
     parameter: &'a HttpParameter,
     /// True if a piece starts with the parameter's name.
@@ -216,10 +290,7 @@ impl Writer<'_> {
     }
 
     fn scalar(&self, value: &Value) -> String {
-        match value {
-            Value::String(text) => self.escape.apply(text).into_owned(),
-            value => self.escape.apply(&plain(value)).into_owned(),
-        }
+        self.escape.apply(&as_text(value)).into_owned()
     }
 
     /// `name[key][key]=value` for every value inside.
@@ -253,6 +324,14 @@ pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Number(number) => integer(number).as_ref().unwrap_or(number).to_string(),
         value => value.to_string(),
+    }
+}
+
+/// The text that stands for a value, without escapes.
+fn as_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        value => Cow::Owned(plain(value)),
     }
 }
 

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
 use axum::{Json, Router};
+use ops_runtime::CallOptions;
 use ops_runtime::binding::{
     HttpBinding, HttpParameter, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme,
 };
@@ -327,6 +328,36 @@ async fn the_secret_goes_to_no_stranger() {
     assert_eq!(error.message(), "the token endpoint answered HTTP 307");
     assert_eq!(login.given.load(Ordering::SeqCst), 1);
     assert!(HttpClient::new(config(credentials().with_token_url("nowhere"))).is_err());
+}
+
+#[tokio::test]
+async fn a_relative_token_url_is_one_of_the_api() {
+    let (login, url) = Login::start(None).await;
+    let (other, there) = Login::start(None).await;
+    let at = |server: Option<&String>| {
+        let mut binding = guarded(Some("/token".to_owned()));
+        binding.server = server.map(|server| server.clone().into());
+        binding
+    };
+    let config = |credentials: ClientCredentials| HttpConfig::new().with_credentials("login", credentials);
+    let credentials = || ClientCredentials::new("id", "hush");
+    let allowed = || config(credentials().with_token_url_of_document());
+    // Without a base URL, the document names the server, too.
+    let error = auth(&client(config(credentials()), at(Some(&url)))).await.unwrap_err();
+    let told = format!(
+        "the document would have the client's secret sent to `{url}`, and no base URL says if that is the service: set one \
+         with `with_base_url`, or set the token URL with `with_token_url`, or allow it with `with_token_url_of_document`"
+    );
+    assert_eq!((error.message(), login.given.load(Ordering::SeqCst)), (&*told, 0));
+    assert_eq!(auth(&client(allowed(), at(Some(&url)))).await.unwrap(), "Bearer t1");
+    assert_eq!(auth(&client(allowed().with_base_url(&url), at(Some(&there)))).await.unwrap(), "Bearer t2");
+    assert_eq!(other.given.load(Ordering::SeqCst), 0);
+    // The URL of one call does not say where the API is.
+    let options = CallOptions::new().with_base_url(&url);
+    let error = client(allowed(), at(None)).call_with("t.x", json!({}), options).await.unwrap_err();
+    let told =
+        "the document's token URL `/token` is relative: set `with_base_url`, or the token URL with `with_token_url`";
+    assert_eq!(error.message(), told);
 }
 
 #[tokio::test]

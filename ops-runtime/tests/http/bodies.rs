@@ -14,7 +14,7 @@ use ops_runtime::adapter::{Bodies, BoxFuture, Endpoint, Handler, Payload, Regist
 use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter, HttpResponse, StatusRange};
 use ops_runtime::http::{HttpClient, HttpConfig};
 use ops_runtime::spec::{OperationSpec, Schema};
-use ops_runtime::{Body, Call, CallError, CallOptions, Context, Operation, Registry, ResponseEnvelope};
+use ops_runtime::{Body, Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -357,6 +357,12 @@ async fn a_body_in_a_parameter_is_base64() {
     let stream = Pieces::new().body(1);
     let error = client.execute::<Both>(Input { body: stream, x: "".into() }).await.unwrap_err();
     assert!(error.message().contains("has no JSON"), "{error}");
+    let place = |error: &CallError| (error.code().clone(), error.details()["violations"][0]["pointer"].clone());
+    assert_eq!(place(&error), (ErrorCode::ValidationError, json!("/body")));
+    let error = client.execute::<Both>(Input { body: "".into(), x: Body::file("x.png") }).await.unwrap_err();
+    assert_eq!(place(&error), (ErrorCode::ValidationError, json!("/x")));
+    let told = "a file has no JSON, in which bytes are base64: read it first, `Body::from(std::fs::read(..)?)`";
+    assert_eq!(error.message(), told);
 }
 
 /// Passes its calls on, by their ids, to another registry.
@@ -464,6 +470,11 @@ async fn a_schema_bounds_the_bytes_of_a_body() {
     }
     check(found(file("12345")).await, Ok(json!(5)));
     check(found(file("123456")).await, Err("/body: expected no more than 5 bytes"));
+    check(found(file("")).await, Err("/body: expected no fewer than 2 bytes"));
+    // Its size is 0, whatever it holds.
+    if cfg!(target_os = "linux") {
+        check(found(Body::file("/proc/version")).await, Ok(json!(null)));
+    }
     std::fs::remove_file(&path).unwrap();
     // By id, bytes are base64, and as many as they stand for.
     for (text, expected) in [

@@ -74,6 +74,21 @@ async fn responses_are_compressed_if_that_was_asked_for() {
 }
 
 #[tokio::test]
+async fn a_range_is_of_bytes_that_are_not_compressed() {
+    let url = server().await;
+    let config = HttpConfig::new().with_base_url(&*url).with_header("Range", "bytes=1000-");
+    let decoding = config.clone().with_compression(Compression::ALL);
+    for (config, expected) in [
+        (config, Value::Null),
+        (decoding.clone(), json!("identity")),
+        // What the program itself asks for stays.
+        (decoding.with_header("Accept-Encoding", "gzip"), json!("gzip")),
+    ] {
+        assert_eq!(call(config, "/accepted").await.unwrap().data["accepted"], expected);
+    }
+}
+
+#[tokio::test]
 async fn limits_count_what_was_decoded() {
     let url = server().await;
     for coding in Compression::ALL {

@@ -1,6 +1,8 @@
 //! A `reqwest` client of the user's in the place of the built-in engine.
 
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
@@ -11,6 +13,7 @@ use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, HttpEngine};
 use ops_runtime::spec::OperationKind;
 use ops_runtime::{CallError, ResponseEnvelope};
+use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -42,6 +45,47 @@ async fn its_proxy_and_headers_are_used() {
     let config = HttpConfig::new().with_base_url("http://nowhere.test/v1").with_auth(Auth::bearer("t"));
     let found = call(config.with_client(client), "/x?a=1".to_owned()).await.unwrap();
     assert_eq!(found, json!(["http://nowhere.test/v1/x?a=1", "1", "Bearer t"]));
+}
+
+#[tokio::test]
+async fn its_user_agent_is_sent() {
+    let server = Server::start().await;
+    let own = || builder().redirect(Policy::none());
+    let named = || own().user_agent("shop-sync/1.0").build().unwrap();
+    let config = || HttpConfig::new().with_base_url(server.url());
+    let ours = concat!("ops-runtime/", env!("CARGO_PKG_VERSION"));
+    for (config, expected) in [
+        (config().with_client(named()), json!("shop-sync/1.0")),
+        (config().with_client(named()).with_header("User-Agent", "import/2"), json!("import/2")),
+        (config().with_client(own().build().unwrap()), Value::Null),
+        (config().with_service(HttpEngine::from(named())), json!("shop-sync/1.0")),
+        (config().with_client(named()).with_service(HttpEngine::new().unwrap()), json!(ours)),
+        (config().with_service(HttpEngine::new().unwrap()).with_header("User-Agent", "import/2"), json!("import/2")),
+        (config(), json!(ours)),
+    ] {
+        let found = call(config, "/echo/x".to_owned()).await.unwrap();
+        assert_eq!(found["headers"]["user-agent"], expected);
+    }
+}
+
+/// Looks for the address of a host, and never finds one.
+struct Endless;
+
+impl Resolve for Endless {
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn its_own_timeout_ends_connecting() {
+    let soon = Duration::from_millis(20);
+    let own = builder().redirect(Policy::none()).no_proxy().connect_timeout(soon).dns_resolver(Arc::new(Endless));
+    let config = HttpConfig::new().with_base_url("http://nowhere.test").with_client(own.build().unwrap());
+    let error = call(config, "/x".to_owned()).await.unwrap_err();
+    let told = "the request to http://nowhere.test failed: no connection was made in time: raise \
+                `with_connect_timeout`, or the timeout of your own client";
+    assert_eq!((error.code().as_str(), error.message()), ("TIMEOUT", told));
 }
 
 #[tokio::test]
@@ -100,9 +144,8 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     [&[0, 0, length, kind, flags, 0, 0, 0, stream][..], payload].concat()
 }
 
-/// An HTTP/2 server that refuses the first request unprocessed, and answers the others with status 200.
-async fn refusing() -> String {
-    const RST_STREAM: u8 = 3;
+/// An HTTP/2 server that answers with these frames, by the number of the request and its stream.
+async fn http2(answer: fn(usize, u8) -> Vec<u8>) -> String {
     const SETTINGS: u8 = 4;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -124,14 +167,19 @@ async fn refusing() -> String {
                 continue;
             }
             requests += 1;
-            let answer = match requests {
-                1 => frame(RST_STREAM, 0, stream, &[0, 0, 0, 7]),
-                _ => frame(HEADERS, 5, stream, &[0x88]),
-            };
-            socket.write_all(&answer).await.unwrap();
+            socket.write_all(&answer(requests, stream)).await.unwrap();
         }
     });
     url
+}
+
+/// Refuses the first request unprocessed, and answers the others with status 200.
+fn refusing(number: usize, stream: u8) -> Vec<u8> {
+    const RST_STREAM: u8 = 3;
+    match number {
+        1 => frame(RST_STREAM, 0, stream, &[0, 0, 0, 7]),
+        _ => frame(HEADERS, 5, stream, &[0x88]),
+    }
 }
 
 #[tokio::test]
@@ -141,9 +189,24 @@ async fn what_an_http2_server_did_not_process_is_sent_again() {
     let post = || (HttpBinding::new("POST", "/x").with_bodies(BODY), json!({ "body": { "a": 1 } }));
     for (binding, input) in [get(), post()] {
         let own = builder().redirect(Policy::none()).http2_prior_knowledge().build().unwrap();
-        let config = HttpConfig::new().with_base_url(refusing().await).with_client(own);
+        let config = HttpConfig::new().with_base_url(http2(refusing).await).with_client(own);
         let client = HttpClient::new(config).unwrap();
         client.add([spec(OperationKind::Mutation, "x", binding)]).unwrap();
         assert_eq!(client.call("t.x", input).await.unwrap().data, Value::Null);
     }
+}
+
+#[cfg(feature = "compression")]
+#[tokio::test]
+async fn a_compressed_response_that_is_cut_off_is_no_success() {
+    /// A response with `content-encoding: gzip` (RFC 7541, appendix A), of which only the header comes (RFC 1952, section 2.3).
+    fn cut_off(_: usize, stream: u8) -> Vec<u8> {
+        let head = [&[0x88_u8, 0x0f, 0x0b, 4][..], b"gzip"].concat();
+        [frame(HEADERS, 4, stream, &head), frame(0, 1, stream, &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])].concat()
+    }
+    let own = builder().redirect(Policy::none()).http2_prior_knowledge().gzip(true).build().unwrap();
+    let client = HttpClient::new(HttpConfig::new().with_base_url(http2(cut_off).await).with_client(own)).unwrap();
+    client.add([spec(OperationKind::Mutation, "x", HttpBinding::new("POST", "/x"))]).unwrap();
+    let error = client.call("t.x", json!({})).await.unwrap_err();
+    assert!(error.message().starts_with("the response broke off: "), "{error}");
 }

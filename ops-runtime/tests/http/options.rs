@@ -123,6 +123,28 @@ async fn a_cookie_of_the_call_is_sent_and_not_that_of_the_client() {
 }
 
 #[tokio::test]
+async fn of_two_cookies_of_one_name_one_is_sent() {
+    let (script, url) = Script::start(&[ok]).await;
+    let table = [
+        // That of the configuration, of the call, and of the input.
+        ("sid=service", Some("sid=ann"), json!({}), "sid=ann"),
+        ("sid=service;a=1", Some("b=2;sid=ann"), json!({}), "a=1; b=2; sid=ann"),
+        ("lang=en; a=1", None, json!({ "lang": "de" }), "a=1; lang=de"),
+        ("lang=en", Some("lang=fr; b=2"), json!({ "lang": "de" }), "lang=fr; b=2"),
+        ("lang=en", None, json!({ "lang": null }), "lang=en"),
+        // A list is one cookie for each item, by its description.
+        ("lang=en; a=1", None, json!({ "lang": ["de", "fr"] }), "a=1; lang=de; lang=fr"),
+        ("language=en", Some("slang=1"), json!({ "lang": "de" }), "language=en; slang=1; lang=de"),
+    ];
+    for (at, (configured, own, input, expected)) in table.into_iter().enumerate() {
+        let config = HttpConfig::new().with_base_url(&*url).with_header("Cookie", configured);
+        let options = own.into_iter().fold(CallOptions::new(), |options, own| options.with_header("Cookie", own));
+        seen(config, with("/x", vec![HttpParameter::cookie("lang")]), input, options).await.unwrap();
+        assert_eq!(script.headers(at, "cookie"), [expected]);
+    }
+}
+
+#[tokio::test]
 async fn all_cookies_are_in_one_header() {
     let (script, url) = Script::start(&[ok, ok]).await;
     let config = HttpConfig::new().with_base_url(&*url).with_header("Cookie", "a=1").with_header("cookie", "b=2");

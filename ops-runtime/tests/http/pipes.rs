@@ -90,6 +90,16 @@ async fn a_pipe_is_sent_once() {
     assert_eq!(*sent.lock().unwrap(), ["once"]);
 }
 
+/// Files below `/proc` have a size of 0, whatever they hold.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_file_whose_size_is_0_is_sent_whole() {
+    let (sent, url) = start(|| "1".into_response()).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    client.execute::<Put>(Upload { body: Body::file("/proc/version") }).await.unwrap();
+    assert_eq!(*sent.lock().unwrap(), [std::fs::read("/proc/version").unwrap()]);
+}
+
 #[tokio::test]
 async fn a_file_that_is_gone_is_no_broken_connection() {
     for retries in [None, Some(Retry::new())] {

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use ops_runtime::binding::{HttpBinding, HttpParameter, HttpResponse, StatusRange};
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter, HttpResponse, StatusRange};
 use ops_runtime::http::pages::{link_parameter, pages, pages_up_to};
 use ops_runtime::http::{HttpClient, HttpConfig, Reconnect, Retry};
 use ops_runtime::registry::Execute;
@@ -406,6 +406,44 @@ async fn lists_page_by_page() {
     let stuck: Vec<_> = pages::<List, _, _>(&client, json!({ "page": 1 }), same).collect().await;
     assert_eq!(stuck.len(), 2);
     assert!(stuck[1].as_ref().unwrap_err().message().contains("leads to itself"));
+}
+
+struct Similar;
+
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+struct Sample {
+    page: u32,
+    body: ops_runtime::Body,
+}
+
+impl Operation for Similar {
+    type Input = Sample;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("t.similar").with_http(
+        HttpBinding::new("POST", "/similar")
+            .with_parameters(const { &[HttpParameter::query("page")] })
+            .with_bodies(const { &[HttpBody::new("application/octet-stream")] }),
+    );
+}
+
+impl Call for Similar {}
+
+#[tokio::test]
+async fn a_list_that_leads_to_itself_by_the_same_body_ends() {
+    for (body, requests) in [("cat", 1), ("dog", 2)] {
+        let (script, url) = Script::start(&[ok]).await;
+        let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+        // Another body is another page.
+        let next = move |input: &mut Sample, _: &ResponseEnvelope<Value>| {
+            input.body = body.into();
+            true
+        };
+        let first = Sample { page: 1, body: "cat".into() };
+        let pages: Vec<_> = Execute::<_, Similar>::new(&client, first).pages(next).take(5).collect().await;
+        assert_eq!((pages.len(), script.count()), (requests + 1, requests), "{body}");
+        let told = "a page of the list leads to itself: the input of the page after it is the same";
+        assert_eq!(pages[requests].as_ref().unwrap_err().message(), told);
+    }
 }
 
 #[tokio::test]

@@ -10,8 +10,8 @@ use axum::routing::any;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use ops_runtime::adapter::{Endpoint, Handler, Registration};
-use ops_runtime::binding::HttpBinding;
-use ops_runtime::http::{HttpClient, HttpConfig, Retry};
+use ops_runtime::binding::{HttpBinding, HttpParameter};
+use ops_runtime::http::{Auth, HttpClient, HttpConfig, Retry};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{CallError, CallOptions, Registry};
 use serde_json::json;
@@ -103,6 +103,116 @@ async fn a_subscription_that_is_not_opened_in_time_may_have_been_carried_out() {
         client.add([watch.with_timeout(Duration::from_millis(100))]).unwrap();
         let error = client.stream("t.watch", json!({})).await.err().unwrap();
         assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", expected), "{method}: {error}");
+    }
+
+    // One that waits for another request, or for a token, was not sent.
+    let short = Duration::from_millis(100);
+    let watch = || spec(OperationKind::Subscription, "watch", HttpBinding::new("POST", "/x"));
+    let open = async |client: &HttpClient, time| {
+        let options = CallOptions::new().with_timeout(time);
+        let error = client.stream_with("t.watch", json!({}), options).await.err().unwrap();
+        (error.code().as_str().to_owned(), error.is_retryable())
+    };
+    let busy = HttpClient::new(HttpConfig::new().with_base_url(&url).with_max_in_flight(1)).unwrap();
+    busy.add([watch()]).unwrap();
+    let (sent, waiting) = tokio::join!(open(&busy, Duration::from_secs(2)), async {
+        tokio::time::sleep(short).await;
+        open(&busy, short).await
+    });
+    assert_eq!([sent, waiting], [("TIMEOUT".to_owned(), false), ("TIMEOUT".to_owned(), true)]);
+    let no_token = Auth::token_source(|_| async { std::future::pending().await });
+    let asking = HttpClient::new(HttpConfig::new().with_base_url(&url).with_auth(no_token)).unwrap();
+    asking.add([watch()]).unwrap();
+    assert_eq!(open(&asking, short).await, ("TIMEOUT".to_owned(), true));
+}
+
+fn busy() -> Response {
+    StatusCode::TOO_MANY_REQUESTS.into_response()
+}
+
+/// The next call has another key, so a server that carried out this one would carry it out again.
+#[tokio::test]
+async fn a_key_that_the_client_makes_is_for_its_own_retries_only() {
+    let client = |url: &str| {
+        let retry = Retry::new().with_first_delay(Duration::from_millis(1)).with_max_retries(1);
+        let config = HttpConfig::new().with_base_url(url).with_retries(retry).with_idempotency_keys();
+        let client = HttpClient::new(config).unwrap();
+        let binding = |method| {
+            HttpBinding::new(method, "/x").with_parameters(const { &[HttpParameter::header("Idempotency-Key")] })
+        };
+        client.add([spec(OperationKind::Mutation, "x", binding("POST"))]).unwrap();
+        client.add([spec(OperationKind::Mutation, "put", binding("PUT"))]).unwrap();
+        client.add([spec(OperationKind::Subscription, "watch", binding("POST"))]).unwrap();
+        client
+    };
+    let own = || CallOptions::new().with_idempotency_key("k-1");
+
+    // If both tries are refused, nothing was carried out; if only the second is, the first may have been.
+    let table: [(&[Answer], bool); 3] = [(&[unavailable], false), (&[unavailable, busy], false), (&[busy], true)];
+    for (answers, expected) in table {
+        let (script, url) = Script::start(answers).await;
+        let error = client(&url).call("t.x", json!({})).await.unwrap_err();
+        assert_eq!((error.is_retryable(), script.count()), (expected, 2), "{error}");
+        let key = |at| script.header(at, "idempotency-key");
+        assert!(key(0).is_some() && key(0) == key(1));
+    }
+    let (_script, url) = Script::start(&[unavailable]).await;
+    let failing = client(&url);
+    let by_own = failing.call_with("t.x", json!({}), own()).await.unwrap_err();
+    let by_input = failing.call("t.x", json!({ "Idempotency-Key": "k-1" })).await.unwrap_err();
+    let by_method = failing.call("t.put", json!({})).await.unwrap_err();
+    assert_eq!([by_own, by_input, by_method].map(|error| error.is_retryable()), [true; 3]);
+    let watched = failing.stream("t.watch", json!({})).await.err().unwrap();
+    assert_eq!((watched.status(), watched.is_retryable()), (Some(503), false));
+
+    // In time the server says nothing.
+    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
+    let client = client(&url);
+    let short = Duration::from_millis(100);
+    for (options, expected) in [(CallOptions::new(), false), (own(), true)] {
+        let called = client.call_with("t.x", json!({}), options.clone().with_timeout(short)).await.unwrap_err();
+        let watched = client.stream_with("t.watch", json!({}), options.with_timeout(short)).await.err().unwrap();
+        for error in [called, watched] {
+            assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", expected), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_redirected_may_have_been_carried_out() {
+    fn made() -> Response {
+        (StatusCode::SEE_OTHER, [("location", "/order")]).into_response()
+    }
+    fn not_yet() -> Response {
+        (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "1")]).into_response()
+    }
+    let table: [(Answer, u16); 2] = [(busy, 429), (not_yet, 503)];
+    for (answer, status) in table {
+        for (method, expected) in [("POST", false), ("PUT", true)] {
+            let (script, url) = Script::start(&[made, answer]).await;
+            let error = call(&url, method, HttpConfig::new()).await.unwrap_err();
+            assert_eq!((error.status(), script.count()), (Some(status), 2));
+            assert_eq!(error.is_retryable(), expected, "{method}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_a_stream_says_that_the_server_has_begun() {
+    fn failing() -> Response {
+        let events = "data: 1\n\nevent: error\ndata: {\"type\":\"about:blank\",\"title\":\"Too Many Requests\",\
+                      \"status\":429,\"detail\":\"busy\",\"code\":\"Busy\",\"request\":\"r-1\"}\n\n";
+        ([("content-type", "text/event-stream")], events).into_response()
+    }
+    for (method, expected) in [("POST", false), ("GET", true)] {
+        let (_script, url) = Script::start(&[failing]).await;
+        let client = HttpClient::new(HttpConfig::new().with_base_url(&url)).unwrap();
+        client.add([spec(OperationKind::Subscription, "watch", HttpBinding::new(method, "/x"))]).unwrap();
+        let mut items: Vec<_> = client.stream("t.watch", json!({})).await.unwrap().collect().await;
+        let error = items.pop().unwrap().unwrap_err();
+        assert_eq!(items.into_iter().map(|item| item.unwrap().data).collect::<Vec<_>>(), [json!(1)]);
+        assert_eq!((error.message(), error.status()), ("busy", Some(429)));
+        assert_eq!(error.is_retryable(), expected, "{method}: {error}");
     }
 }
 

@@ -60,6 +60,23 @@ async fn an_error_keeps_all_but_the_secrets() {
 }
 
 #[tokio::test]
+async fn the_key_in_a_url_of_the_call_is_hidden() {
+    let missing = |request: Request| async move {
+        (StatusCode::NOT_FOUND, axum::Json(json!({ "path": request.uri().to_string() })))
+    };
+    let url = serve(Router::new().fallback(missing)).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url("http://unused.test")).unwrap();
+    client.add([spec(OperationKind::Query, "x", get_of("/pets/7"))]).unwrap();
+    for (base, path) in
+        [("/v1?key=S3CRET-1", "/v1/pets/7?key=***"), ("/hooks/T0123456789abcdef?page=1", "/hooks/***/pets/7?page=1")]
+    {
+        let options = CallOptions::new().with_base_url(format!("{url}{base}"));
+        let error = client.call_with("t.x", json!({}), options).await.unwrap_err();
+        assert_eq!(error.details()["body"], json!({ "path": path }));
+    }
+}
+
+#[tokio::test]
 async fn a_key_is_hidden_where_it_was_not_sent() {
     async fn refuse(request: Request) -> Response {
         assert_eq!(header(&request, "x-api-key"), "");

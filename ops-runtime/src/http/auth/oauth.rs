@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
-use url::Url;
+use url::{ParseError, Url};
 
 use super::secret::Secret;
 use super::slot::{Slot, Token};
@@ -26,7 +26,8 @@ use crate::model::secrets::Secrets;
 /// The secret goes to the URL set with [`with_token_url`](Self::with_token_url). Without it, the document's own token
 /// URL is used only if it is on the host of the client's base URL (by https, or by the base URL's own scheme and port),
 /// or if [`with_token_url_of_document`](Self::with_token_url_of_document) allows it. Otherwise the document's author
-/// could have the secret sent to them. Redirects of the token endpoint are not followed.
+/// could have the secret sent to them. A relative URL is resolved against the base URL, or else against the operation's server.
+/// Redirects of the token endpoint are not followed.
 ///
 /// ```
 /// use ops_runtime::http::{ClientCredentials, HttpConfig};
@@ -125,14 +126,21 @@ impl ClientCredentials {
         if let Some(url) = &self.token_url {
             return parse_url(url);
         }
+        let url = match of_document.map(|text| (text, Url::parse(text))) {
+            Some((_, Ok(url))) if is_http(&url) => url,
+            Some((text, Err(ParseError::RelativeUrlWithoutBase))) => {
+                return Err(CallError::execution(format!(
+                    "the document's token URL `{}` is relative: set `with_base_url`, or the token URL with \
+                     `with_token_url`",
+                    text.escape_debug()
+                )));
+            }
+            _ => {
+                let message = "the document names no token URL that can be called: set one with `with_token_url`";
+                return Err(CallError::execution(message));
+            }
+        };
         let base = settings.base_url.as_ref();
-        let url = of_document.and_then(|url| match base {
-            Some(base) => base.join(url).ok(),
-            None => Url::parse(url).ok(),
-        });
-        let url = url.filter(is_http).ok_or_else(|| {
-            CallError::execution("the document names no token URL that can be called: set one with `with_token_url`")
-        })?;
         let home =
             base.is_some_and(|base| same_origin(base, &url) || (url.scheme() == "https" && base.host() == url.host()));
         if home || self.trusts_document {

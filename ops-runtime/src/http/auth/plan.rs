@@ -3,6 +3,7 @@
 mod applied;
 mod lacking;
 mod misspelt;
+mod relative;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{BASE64, BASE64_URL, Input, header, is_any_bytes, own_type, schema};
 use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
-use crate::http::style::plain;
+use crate::http::style::{Escape, plain};
 use crate::http::{RequestBody, invalid, pointer, style};
 use crate::model::media::{JSON, Media, OCTETS, covers, essence, in_charset};
 use crate::model::random;
@@ -111,8 +111,11 @@ impl Parts<'_> {
         if let Some((style, explode)) = style {
             let mut parameter = style::form_field(name, value);
             (parameter.style, parameter.explode) = (style, explode);
+            let value = self.input.json(value)?;
+            let at = format!("{}{}", self.body.pointer(), pointer(name));
+            style::refuse_torn(&parameter, &value, &at, Escape::None)?;
             // The pairs of a form, unescaped, since parts need no escapes.
-            for pair in style::query(&parameter, &*self.input.bodies.to_json(value)?) {
+            for pair in style::query(&parameter, &value) {
                 let (name, value) = pair.split_once('=').unwrap_or((&pair, ""));
                 let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
                 let value = Value::String(decode(value));
@@ -178,7 +181,7 @@ impl Parts<'_> {
                 self.content(bytes.into())
             }
             Value::Object(_) | Value::Array(_) => {
-                let text = self.input.bodies.to_json(value)?.to_string();
+                let text = self.input.json(value)?.to_string();
                 let kind = of_json(&described).or_else(|| concrete(&described)).unwrap_or(JSON);
                 if !holds_json(kind) {
                     let message =

@@ -229,6 +229,33 @@ fn fields_of_forms_with_an_encoding() {
 }
 
 #[test]
+fn no_text_of_a_field_is_read_as_two() {
+    const FIELDS: &[HttpField] = &[
+        HttpField::new("pipes").with_style(ParameterStyle::PipeDelimited, false),
+        HttpField::new("commas").with_style(ParameterStyle::Form, false),
+        HttpField::new("several").with_style(ParameterStyle::Form, true),
+    ];
+    for (content_type, field, text, is_refused) in [
+        (FORM, "pipes", json!("a|b"), true),
+        (FORM, "pipes", json!("a,b"), false),
+        // In a form, the comma is escaped.
+        (FORM, "commas", json!("a,b"), false),
+        ("multipart/form-data", "pipes", json!("a|b"), true),
+        ("multipart/form-data", "commas", json!("a,b"), true),
+        ("multipart/form-data", "several", json!("a,b"), false),
+        // A nested value is JSON.
+        (FORM, "pipes", json!({ "a": "b|c" }), false),
+        ("multipart/form-data", "commas", json!([1, 2]), false),
+    ] {
+        let mut binding = HttpBinding::new("POST", "/");
+        binding.bodies = vec![HttpBody::new(content_type).with_fields(FIELDS)].into();
+        let refused = run(&binding, &json!({ "body": { field: ["x", text] } })).err();
+        let pointer = refused.map(|error| error.details()["violations"][0]["pointer"].clone());
+        assert_eq!(pointer, is_refused.then(|| json!(format!("/body/{field}/1"))), "{content_type} {field}");
+    }
+}
+
+#[test]
 fn parts_of_multipart_bodies() {
     const FIELDS: &[HttpField] = &[
         HttpField::new("image").with_content_type("image/png, image/jpeg"),
@@ -380,6 +407,27 @@ fn what_the_operation_sets() {
         }
     }
     assert!(run(&with("application/json", ON), &json!({ "body": [1] })).is_err());
+}
+
+#[test]
+fn a_file_where_json_is_sent_is_refused_at_its_place() {
+    let spec = OperationSpec::mutation("t.t");
+    let mut bodies = Bodies::default();
+    let (bytes, file) = (bodies.put("hi".into()), bodies.put(Body::file("x.png")));
+    for (content_type, value, expected) in [
+        ("application/json", json!({ "a/b": [1, { "scan": file }], "bytes": bytes }), "/body/a~1b/1/scan"),
+        ("application/*", json!([bytes, file]), "/body/1"),
+        ("application/x-ndjson", json!([{ "scan": file }]), "/body/0/scan"),
+        (FORM, json!({ "bytes": bytes, "scan": file }), "/body/scan"),
+        ("multipart/form-data", json!({ "meta": [{}, { "scan": file }] }), "/body/meta/1/scan"),
+    ] {
+        let input = json!({ "other": bytes, "body": value });
+        let input = Input { spec: &spec, members: input.as_object().unwrap(), bodies: &bodies };
+        let error = encode(&body(content_type), input).unwrap_err();
+        let message = "a file has no JSON, in which bytes are base64: read it first, `Body::from(std::fs::read(..)?)`";
+        assert_eq!((error.code().as_str(), error.message()), ("VALIDATION_ERROR", message), "{content_type}");
+        assert_eq!(error.details()["violations"], json!([{ "pointer": expected, "message": message }]));
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use http::HeaderMap;
 use http::header::{CONNECTION, COOKIE, USER_AGENT};
-use http::{HeaderMap, HeaderValue};
 use tokio::sync::Semaphore;
 
 use super::HttpConfig;
@@ -32,7 +32,6 @@ impl Checked {
             auth = auth.or(own);
         }
         let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("ops-runtime/", env!("CARGO_PKG_VERSION"))));
         for (name, value) in &config.headers {
             let (name, value) = header(name, value)?;
             // A connection may be closed after each response.

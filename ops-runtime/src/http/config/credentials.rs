@@ -18,8 +18,10 @@ impl HttpConfig {
 
     /// Sets the credentials for a security scheme, by the name that the document gives it.
     ///
-    /// An operation may have several alternatives to authenticate: the first whose credentials are all set is used. If
-    /// there is none, the request is sent without credentials, which is logged at the level `DEBUG`.
+    /// An operation may have several alternatives to authenticate: the first whose credentials are all set is used, and the
+    /// credentials of the others are not sent. To send something beside them, such as the name of a user for whom an
+    /// administrator acts, use [`with_header`](Self::with_header). If there is no such alternative, the request is sent without
+    /// credentials, which is logged at the level `DEBUG`.
     ///
     /// A name that no operation of the client has is probably wrong. [`HttpClient::bind`](crate::http::HttpClient::bind) and
     /// [`HttpClient::add`](crate::http::HttpClient::add) log it at the level `WARN`, with the nearest names. A call that

@@ -203,8 +203,48 @@ async fn a_quiet_stream_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_that_says_that_it_is_over_is_not_opened_again() {
+    let texts = ["data: 1\n\n: [DONE]\n\n", "data: 1\n\ndata: [DONE]\n\n"];
+    let ends: [fn() -> Pieces; 2] = [|| empty().boxed(), || pending().boxed()];
+    for (text, end) in texts.into_iter().flat_map(|text| ends.map(|end| (text, end))) {
+        let said = move |_: usize| {
+            let piece = Ok::<_, Infallible>(Frame::data(Bytes::from_static(text.as_bytes())));
+            once(std::future::ready(piece)).chain(end()).boxed()
+        };
+        let (items, count) = reopened(said).await;
+        assert_eq!((data(items), count), (vec![json!(1)], 1), "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_says_nothing_is_given_up() {
     let (items, count) = reopened(|_| pending().boxed()).await;
     let codes: Vec<_> = items.iter().map(|item| item.as_ref().unwrap_err().code().as_str()).collect();
     assert_eq!((codes, count), (vec!["TIMEOUT"], 6));
+}
+
+/// Counts a connection as open until it is dropped.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_connection_is_closed_before_another_is_opened() {
+    let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen = most.clone();
+    let silent = move |_: usize| -> Pieces {
+        seen.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        let connection = Open(open.clone());
+        let pieces = pending::<Result<Frame<Bytes>, Infallible>>().map(move |piece| {
+            let _open = &connection;
+            piece
+        });
+        pieces.boxed()
+    };
+    let (_, count) = reopened(silent).await;
+    assert_eq!((count, most.load(Ordering::SeqCst)), (6, 1));
 }

@@ -149,6 +149,11 @@ fn what_makes_a_change_safe_goes_with_it() {
         assert_eq!((result.unwrap(), names(&seen[1]).len()), (200, 0));
     }
 
+    // Headers about the connection to the first host say nothing about the request.
+    let (seen, result) =
+        run_from("https://h.test/a", &["connection", "prefer"], Method::DELETE, &[(307, "https://g.test/b")], config());
+    assert_eq!((result.unwrap(), names(&seen[1])), (200, vec!["prefer"]));
+
     // The same host, by `https`, gets all but credentials, and the next host does not get them from there.
     let (seen, result) = run("http://h.test/a", Method::DELETE, &[(308, "https://h.test/a")]);
     assert_eq!((result.unwrap(), names(&seen[1])), (200, vec!["traceparent", "x-dry-run"]));

@@ -239,14 +239,12 @@ fn headers_cookies_and_the_order_of_authority() {
     assert_eq!(request.uri(), "http://h.test/base/a?q=1");
     let mut found: Vec<_> = request.headers().iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
     found.sort_unstable();
-    let agent = concat!("ops-runtime/", env!("CARGO_PKG_VERSION"));
     assert_eq!(
         found,
         [
             ("accept", "application/json"),
             ("content-type", "application/json"),
             ("cookie", "lang=en; sid=a%3Bb"),
-            ("user-agent", agent),
             ("x-api-key", "ours"),
             ("x-other", "kept"),
             ("x-trace", "1,2"),
@@ -268,6 +266,132 @@ fn headers_cookies_and_the_order_of_authority() {
     }
     let request = send(&binding, config(), &json!({ "X-Trace": "a b" })).unwrap();
     assert_eq!(request.headers()["x-trace"], "a b");
+}
+
+#[test]
+fn no_text_is_read_as_two() {
+    use ParameterStyle::{Form, PipeDelimited, Simple, SpaceDelimited};
+    let binding = path("/a").with_parameters(
+        const {
+            &[
+                HttpParameter::header("X-Tags"),
+                HttpParameter::header("X-Scope").with_style(Simple, true),
+                HttpParameter::query("spaces").with_style(SpaceDelimited, false),
+                HttpParameter::query("pipes").with_style(PipeDelimited, false),
+                HttpParameter::query("pairs").with_style(PipeDelimited, true),
+                HttpParameter::query("commas").with_style(Form, false),
+                HttpParameter::query("open").with_style(Form, false).with_reserved(),
+                HttpParameter::query("open_spaces").with_style(SpaceDelimited, false).with_reserved(),
+                HttpParameter::query("open_pipes").with_style(PipeDelimited, false).with_reserved(),
+            ]
+        },
+    );
+    for (input, pointer) in [
+        (json!({ "X-Tags": ["a", "b,c"] }), "/X-Tags/1"),
+        (json!({ "X-Tags": ["a "] }), "/X-Tags/0"),
+        // The comma is outside of quotation marks, or the quotation does not end.
+        (json!({ "X-Tags": [r#""a","b""#] }), "/X-Tags/0"),
+        (json!({ "X-Tags": [r#""a,b"#] }), "/X-Tags/0"),
+        (json!({ "X-Tags": [r#""a\",b"#] }), "/X-Tags/0"),
+        (json!({ "X-Tags": ["c", r#""a"#, r#"b""#] }), "/X-Tags/1"),
+        (json!({ "X-Tags": ["5\""] }), "/X-Tags/0"),
+        (json!({ "X-Tags": { "5\"": 1 } }), "/X-Tags/5\""),
+        (json!({ "X-Tags": { "a,b": 1 } }), "/X-Tags/a,b"),
+        (json!({ "X-Scope": { "role": "guest,admin=1" } }), "/X-Scope/role"),
+        (json!({ "X-Scope": { "role": "\tguest" } }), "/X-Scope/role"),
+        (json!({ "X-Scope": { "role=guest": 1 } }), "/X-Scope/role=guest"),
+        (json!({ "spaces": ["new york"] }), "/spaces/0"),
+        (json!({ "spaces": { "new york": 1 } }), "/spaces/new york"),
+        (json!({ "pipes": ["a", "b|c"] }), "/pipes/1"),
+        (json!({ "open": ["a,b"] }), "/open/0"),
+        // Escapes in these parameters are sent unchanged, and an escaped delimiter is a delimiter.
+        (json!({ "open_spaces": ["new%20york"] }), "/open_spaces/0"),
+        (json!({ "open_pipes": ["x", "a%7cb"] }), "/open_pipes/1"),
+    ] {
+        let error = send(&binding, config(), &input).unwrap_err();
+        let told = (error.code().as_str(), &error.details()["violations"][0]["pointer"]);
+        assert_eq!(told, ("VALIDATION_ERROR", &json!(pointer)), "{input}");
+    }
+    for (input, told) in [
+        (
+            json!({ "X-Tags": ["hush,hush"] }),
+            "`X-Tags` has \",\" between its texts, so none of them can contain it outside of quotation marks",
+        ),
+        (
+            json!({ "X-Scope": { "size": "5\"" } }),
+            "`X-Scope` has a quoted string without an end, so the next text would be part of it",
+        ),
+        (json!({ "pipes": ["hush|hush"] }), "`pipes` has \"|\" between its texts, so none of them can contain it"),
+        (
+            json!({ "open": ["hush,hush"] }),
+            "`open` has \",\" between its texts, so none of them can contain it: write `%2C` instead",
+        ),
+    ] {
+        assert_eq!(send(&binding, config(), &input).unwrap_err().message(), told);
+    }
+
+    let header = |input: Value| {
+        let request = send(&binding, config(), &input).unwrap();
+        let text = |name: &str| request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        text("x-tags").or(text("x-scope")).unwrap()
+    };
+    assert_eq!(header(json!({ "X-Tags": "a,b" })), "a,b");
+    assert_eq!(header(json!({ "X-Tags": "5\"" })), "5\"");
+    assert_eq!(header(json!({ "X-Tags": ["a b", null, "c=d", 1.5] })), "a b,c=d,1.5");
+    assert_eq!(header(json!({ "X-Tags": { "a=b": "c" } })), "a=b,c");
+    assert_eq!(header(json!({ "X-Tags": [r#"W/"a,b""#, r#""\",""#] })), r#"W/"a,b","\",""#);
+    assert_eq!(header(json!({ "X-Scope": { "private": r#""x,y""# } })), r#"private="x,y""#);
+    // Nested values are JSON.
+    assert_eq!(header(json!({ "X-Tags": [null, ["a", "b"], { "c": 1, "d": 2 }] })), r#"["a","b"],{"c":1,"d":2}"#);
+    assert_eq!(header(json!({ "X-Scope": { "role": "a=b", "left": null } })), "role=a=b");
+    for (input, query) in [
+        (json!({ "spaces": "new york" }), "spaces=new%20york"),
+        (json!({ "spaces": ["a,b", "c|d"] }), "spaces=a%2Cb%20c%7Cd"),
+        (json!({ "pipes": ["a b", "c,d"] }), "pipes=a%20b%7Cc%2Cd"),
+        (json!({ "pairs": ["a|b", "c"] }), "pairs=a%7Cb&pairs=c"),
+        (json!({ "commas": ["a,b", "c"] }), "commas=a%2Cb,c"),
+        (json!({ "open": "a,b" }), "open=a,b"),
+        (json!({ "open": ["a%2Cb", "c"] }), "open=a%2Cb,c"),
+        (json!({ "open": [[1, 2], 3] }), "open=[1,2],3"),
+        (json!({ "open_pipes": ["a%2Cb", "c"] }), "open_pipes=a%2Cb%7Cc"),
+    ] {
+        assert_eq!(uri(&binding, &input).unwrap(), format!("http://h.test/base/a?{query}"), "{input}");
+    }
+}
+
+#[test]
+fn no_text_in_the_path_is_read_as_two() {
+    use ParameterStyle::{Form, Label, PipeDelimited, SpaceDelimited};
+    let binding = path("/a/{at}?s={s}&p={p}&c={c}").with_parameters(
+        const {
+            &[
+                HttpParameter::path("at").with_style(Label, true).with_reserved(),
+                HttpParameter::query("s").with_style(SpaceDelimited, false),
+                HttpParameter::query("p").with_style(PipeDelimited, false).with_reserved(),
+                HttpParameter::query("c").with_style(Form, false).with_reserved(),
+            ]
+        },
+    );
+    for (input, pointer) in [
+        (json!({ "at": ["1.5", "2"] }), "/at/0"),
+        (json!({ "at": { "a": 1.5 } }), "/at/a"),
+        (json!({ "at": { "a.b": 1 } }), "/at/a.b"),
+        (json!({ "at": 1, "s": ["new york"] }), "/s/0"),
+        (json!({ "at": 1, "p": ["a", "b|c"] }), "/p/1"),
+    ] {
+        let error = uri(&binding, &input).unwrap_err();
+        let told = (error.code().as_str(), &error.details()["violations"][0]["pointer"]);
+        assert_eq!(told, ("VALIDATION_ERROR", &json!(pointer)), "{input}");
+    }
+    for (input, expected) in [
+        (json!({ "at": 1.5 }), "/a/.1.5"),
+        (json!({ "at": ["1,5", 2] }), "/a/.1%2C5.2"),
+        (json!({ "at": { "a=b": "c" } }), "/a/.a%3Db=c"),
+        // No reserved character stays as it is in a path.
+        (json!({ "at": 1, "p": ["a b", "%7C"], "c": ["a,b", "c"] }), "/a/.1?p=a%20b%7C%257C&c=a%2Cb,c"),
+    ] {
+        assert_eq!(uri(&binding, &input).unwrap(), format!("http://h.test/base{expected}"), "{input}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::{Credentials, Source};
 use crate::CallError;
 use crate::http::auth::Secret;
 use crate::http::auth::secret::sensitive;
+use crate::http::cookies::{cookies, pairs, set_in};
 use crate::http::style::{COMPONENT, cookie_name, cookie_value};
 use crate::model::lock::lock;
 use crate::model::secrets::Secrets;
@@ -88,7 +89,7 @@ impl Applied {
 
     /// True if a pair of `Cookie` carries one of the credentials.
     fn has_cookie(&self, pair: &str) -> bool {
-        self.cookies.iter().any(|own| name_of(own.expose()) == name_of(pair))
+        set_in(self.cookies.iter().map(Secret::expose), pair)
     }
 
     /// Puts the credentials into a request. They replace what the operation's own parameters put there, but no cookie in the
@@ -106,9 +107,8 @@ impl Applied {
         }
         if !self.cookies.is_empty() {
             let own: Vec<&str> = cookies(own).collect();
-            let is_set = |pair: &&str| own.iter().any(|own| name_of(own) == name_of(pair));
             let kept = cookies(request.headers()).filter(|pair| own.contains(pair) || !self.has_cookie(pair));
-            let keys = self.cookies.iter().map(Secret::expose).filter(|key| !is_set(key));
+            let keys = self.cookies.iter().map(Secret::expose).filter(|key| !set_in(own.iter().copied(), key));
             let value = sensitive(&kept.chain(keys).collect::<Vec<_>>().join("; "))?;
             request.headers_mut().insert(COOKIE, value);
         }
@@ -156,20 +156,4 @@ impl Applied {
         let kept = (!kept.is_empty()).then(|| kept.join("&"));
         url.set_query(kept.as_deref());
     }
-}
-
-/// The pairs of all headers `Cookie`.
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let texts = headers.get_all(COOKIE).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
-    texts.flat_map(pairs)
-}
-
-/// The pairs of a header `Cookie`, which some write without a space between them.
-fn pairs(value: &str) -> impl Iterator<Item = &str> {
-    value.split(';').map(str::trim).filter(|pair| !pair.is_empty())
-}
-
-/// The name in a pair of `Cookie`.
-fn name_of(pair: &str) -> &str {
-    pair.split_once('=').map_or(pair, |(name, _)| name)
 }
