@@ -40,13 +40,17 @@
 //! likewise a stream for a handler that takes a [`Body`](crate::Body); all other bodies, and the parts of a multipart
 //! body, are held in memory.
 //!
-//! A subscription is a stream of server-sent events. Each has its number as `id`, or the id that a handler sets with
-//! [`HttpMeta`](crate::envelope::HttpMeta). An item that fails, or breaks the output's schema, is an event `error` with a
-//! problem, and the stream goes on. By id, the stream ends with `data: [DONE]`. `Accept: application/x-ndjson` requests
-//! lines, in which a failure is `{"error": PROBLEM}`. `Last-Event-ID` is `lastEventId` in the metadata of the call, and
-//! numbers continue after it. A silent stream is kept open by comments or empty lines
+//! A subscription is a stream of server-sent events. Each has its number as `id`. Once a handler has set an id with
+//! [`HttpMeta`](crate::envelope::HttpMeta), only the items for which it sets one have an `id`. An item that fails, or breaks
+//! the output's schema, is an event `error` with a problem, and the stream goes on. By id, the stream ends with
+//! `data: [DONE]`. At a path, it ends with the comment `: [DONE]`, unless its last item is an error that may pass. By id
+//! and at the path of a function, `Accept: application/x-ndjson` requests lines, in which a failure is
+//! `{"error": PROBLEM}`. A silent stream is kept open by comments or empty lines
 //! ([`keep_alive`](HttpServerOptions::keep_alive)). One that a shutdown ends has such a failure as its last item, with the
 //! code `ABORTED`.
+//!
+//! `Last-Event-ID` is `lastEventId` in the metadata of the call. Numbers continue after a number, which the server takes for
+//! its own even if the handler has set it. After any other id, there are no numbers.
 //!
 //! The header `Prefer` (RFC 7240) is `prefer` in the metadata of the call.
 //!
@@ -74,11 +78,12 @@
 //! | the call took too long (`TIMEOUT`) | 504 |
 //!
 //! If a handler fails with an [`ErrorResponse`](crate::ErrorResponse), such as a declared error of generated code, the
-//! response has its status and body. The same holds for the error response of an API, if the client called an operation of
-//! that API at its HTTP path, and the operation declares the status. If the client called it by id, the status is 502, and
-//! the details of the problem have the status and the body of the response (`statusCode`, `body`). Of any other error
-//! response, clients see only the status, as `statusCode`: the operation does not declare the status, or a function passes
-//! the error on.
+//! response has its status and body, by id as JSON. The same holds for the error response of an API, which keeps its
+//! content type, if the client called an operation of that API at its HTTP path, and the operation declares the status.
+//! If the client called it by id, the status is 502, and the details of the problem have the status and the body of the
+//! response (`statusCode`, `body`). Of any other error response, clients see only the status, as `statusCode`: the
+//! operation does not declare the status, or a function passes the error on. A range of statuses (`4XX`, `default`)
+//! does not declare a redirect, 401 or 407, nor a text where it describes an object.
 //!
 //! Failures without a code of their own are logged, and the caller gets the number of the request. If a function fails
 //! with a code that it does not declare, that is logged once per code.

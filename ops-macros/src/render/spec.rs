@@ -83,7 +83,7 @@ fn http(operation: &Operation, binding: &Binding) -> Option<TokenStream> {
     }
     let output = &operation.output.ty;
     let responses = match (operation.kind, operation.arguments.status) {
-        (Kind::Subscription, _) => quote!(__ops::EVENTS),
+        (Kind::Subscription, _) => quote!(__ops::ITEMS),
         (_, None) => quote!(__ops::Sent::<#output>::RESPONSES),
         (_, Some(status)) => quote!(const { &[__ops::success(#status, __ops::Sent::<#output>::GIVES)] }),
     };

@@ -17,7 +17,7 @@ const _: () = {
                     .with_bodies(const {
                         &[__ops::HttpBody::new(__ops::type_of_rest(&[])).with_rest()]
                     })
-                    .with_responses(__ops::EVENTS),
+                    .with_responses(__ops::ITEMS),
             );
     }
     impl __ops::Subscribe for Watch {}

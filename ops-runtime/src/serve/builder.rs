@@ -206,7 +206,8 @@ impl HttpServer {
     ///
     /// Do not compress responses that contain both a secret and text of the request: their length reveals the secret
     /// (BREACH). A strong `ETag` of a compressed response becomes a weak one, such as `W/"7"`, also if a handler set it
-    /// (RFC 9110, section 8.8.3.3). A handler that compares it with `If-Match` should ignore the prefix `W/`.
+    /// (RFC 9110, section 8.8.3.3). A handler that compares it with `If-None-Match` or `If-Match` must ignore the
+    /// prefix `W/`.
     #[cfg(feature = "http-server-compression")]
     #[must_use]
     pub fn with_compression(mut self) -> Self {

@@ -18,7 +18,7 @@ use super::routes::Route;
 use super::status::status_of;
 use super::stream::{Framing, Streaming, last_event};
 use super::upload::Clock;
-use crate::model::media::{Form, form};
+use crate::model::media::{Form, JSON, form};
 use crate::model::request_id::RequestId;
 use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
 use crate::run::attempt::{IDEMPOTENCY_KEY, ReceivedKey};
@@ -27,8 +27,8 @@ use crate::run::pipeline::{self, Invocation};
 use crate::run::redact;
 use crate::run::registry::Entry;
 use crate::{
-    Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, HttpResponse, Identity, OperationKind,
-    ParameterLocation, Payload, ResponseEnvelope,
+    Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, ParameterLocation,
+    Payload, ResponseEnvelope,
 };
 
 /// The metadata key of the id of the last event that a client has received.
@@ -109,6 +109,7 @@ impl Incoming<'_> {
             let answered = work.await;
             let is_own_form = route.is_some() && !in_envelope;
             let mut answered = self.add_said(&entry.spec.id, is_own_form, answered);
+            self.add_challenge(&mut answered);
             self.add_vary(&mut answered);
             answered
         };
@@ -128,6 +129,17 @@ impl Incoming<'_> {
         };
         own_response::add_headers(operation, &self.response.take(), is_own_form, headers);
         answered
+    }
+
+    /// Adds a challenge to a status 401 of the handler, unless it has set one itself (RFC 9110, section 15.5.2).
+    fn add_challenge(&self, answered: &mut Result<Response<Body>, Problem>) {
+        let (status, headers) = match answered {
+            Ok(response) => (response.status(), response.headers_mut()),
+            Err(problem) => (problem.status, &mut problem.headers),
+        };
+        if status == StatusCode::UNAUTHORIZED {
+            headers.entry(WWW_AUTHENTICATE).or_insert_with(|| self.server.challenge().challenge);
+        }
     }
 
     /// Tells caches that `Accept` chooses the response: at least, a client may ask for an envelope instead.
@@ -219,7 +231,10 @@ impl Incoming<'_> {
         self.add_said(&entry.spec.id, false, self.described_failure(entry, binding, error))
     }
 
-    /// What the operation describes for a status is its body, as it is; all else is a problem.
+    /// The response for a failure.
+    ///
+    /// A body that the operation describes for the status, and a response of the handler itself, are sent as they are.
+    /// So is an error that an API declares, even if its body is not described. All else is a problem.
     fn described_failure(
         &self,
         entry: &Entry,
@@ -233,35 +248,54 @@ impl Incoming<'_> {
         if let Some(problem) = Problem::of_result(&error, &entry.spec, &request) {
             return Err(problem);
         }
+        let is_own = error.own_status().is_some();
+        // The content type of another server's response; empty if it has none.
+        let came = error.details().get("contentType").and_then(Value::as_str).filter(|_| !is_own).map(str::to_owned);
         let error = redact::public(error, &entry.spec, &request, self.server.options.expose_errors);
         // Only the error of a response has a status: the details of any other are the operation's own, or those of the server
-        // that declares the code.
-        let is_response = error.own_status().is_some() || *error.code() == ErrorCode::ExecutionError;
-        let status = error.status().filter(|_| is_response);
-        if let (Some(status), Some(body), Some(binding)) = (status, error.details().get("body"), binding)
+        // that declares the code. Called by id, an operation gives no response of another server.
+        let is_of_api = binding.is_some() && *error.code() == ErrorCode::ExecutionError;
+        let status = error.status().filter(|_| is_own || is_of_api);
+        if let (Some(status), Some(body)) = (status, error.details().get("body"))
             && let Some(status) = status_of(&entry.spec.id, status)
         {
-            let code = status.as_u16();
-            let described = binding.response(code, PROBLEM);
-            let mut response = match (described, body) {
-                (Some(HttpResponse { content_type: None, .. }), _) => response::empty(status),
-                (Some(HttpResponse { content_type: Some(kind), .. }), Value::String(text))
-                    if form(kind) == Form::Text =>
-                {
+            let came = came.as_deref();
+            let described = binding.and_then(|binding| binding.response(status.as_u16(), came.unwrap_or(PROBLEM)));
+            let described_type = described.and_then(|described| described.content_type.as_deref());
+            // Another server may send a body that is not described, or none. A handler's own body has to be described.
+            let is_empty = match is_own {
+                true => described_type.is_none() && (body.is_null() || described.is_some()),
+                false => body.is_null(),
+            };
+            let response = match (content_type(came, described_type, body), body) {
+                _ if is_empty => response::empty(status),
+                (Some(kind), Value::String(text)) if form(kind) == Form::Text => {
                     response::of_text(status, kind, text.clone())
                 }
-                (Some(HttpResponse { content_type: Some(kind), .. }), body) if form(kind) == Form::Json => {
-                    response::respond(status, kind, body.to_string())
+                (Some(kind), body) if form(kind) == Form::Json => response::respond(status, kind, body.to_string()),
+                // It was read as text, whatever its type is.
+                (_, Value::String(text)) if !is_own => {
+                    response::of_text(status, came.unwrap_or("text/plain"), text.clone())
                 }
-                (_, body) => response::respond(status, "application/json", body.to_string()),
+                (_, body) => response::respond(status, JSON, body.to_string()),
             };
-            if status == StatusCode::UNAUTHORIZED {
-                // Such a response has a challenge (RFC 9110, section 15.5.2).
-                response.headers_mut().insert(WWW_AUTHENTICATE, self.server.challenge().challenge);
-            }
             return Ok(response);
         }
         Err(Problem::of_error(&error, &entry.spec))
+    }
+}
+
+/// The content type of the body of an error: that of another server's response, or else the described one.
+///
+/// If that server names plain JSON, the document may know a more precise type. If it names none, the client has read
+/// objects and lists as JSON, and all else as text.
+fn content_type<'t>(came: Option<&'t str>, described: Option<&'t str>, body: &Value) -> Option<&'t str> {
+    let described_as = |wanted: Form| described.filter(|kind| form(kind) == wanted);
+    match came {
+        Some("") if body.is_string() => described_as(Form::Text).or(Some("text/plain")),
+        Some("") | None => described,
+        Some(JSON) => described_as(Form::Json).or(came),
+        came => came,
     }
 }
 

@@ -1,9 +1,11 @@
 //! The page at `/docs`: the server's document for people, with a form for each operation.
 //!
-//! It is plain HTML, CSS and JavaScript modules in `docs/`, sent unchanged. It shows only the document, and the
-//! responses to its reader's requests. Names and descriptions are inserted as text, never as markup, and its content
-//! security policy allows it to load from and connect to this server only.
+//! It is plain HTML, CSS and JavaScript modules in `docs/`, sent unchanged, except that the page has the document's
+//! title before its scripts run. It shows only the document, and the responses to its reader's requests. Names and
+//! descriptions are inserted as text, never as markup, and its content security policy allows it to load from and
+//! connect to this server only.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use axum::body::Body;
@@ -21,6 +23,9 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// What the page may load and connect to: its own files, and this server. No text can become markup or a script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The longest title, in characters; the script cuts it, too.
+const MAX_TITLE: usize = 200;
 
 /// A part of the page.
 pub(super) struct File {
@@ -79,20 +84,45 @@ impl Page {
         }
     }
 
-    /// The response; without a body if the client has the present file.
-    pub(super) fn response(&self, headers: &HeaderMap) -> Response<Body> {
+    /// The response; without a body if the client has the present file. The page itself gets the title.
+    pub(super) fn response(&self, headers: &HeaderMap, title: impl FnOnce() -> String) -> Response<Body> {
         let Self::File(file) = self else {
             let mut response = empty(StatusCode::PERMANENT_REDIRECT);
             response.headers_mut().insert(LOCATION, HeaderValue::from_static("../docs"));
             return response;
         };
-        let mut response = tag::respond(headers, &TAG, || respond(StatusCode::OK, file.content_type, file.text));
+        let (text, tag) = if file.name.is_empty() {
+            let text = titled(file.text, &title());
+            let tag = tag::of(Sha256::new().chain_update(&text));
+            (Cow::Owned(text), Cow::Owned(tag))
+        } else {
+            (Cow::Borrowed(file.text), Cow::Borrowed(TAG.as_str()))
+        };
+        let mut response = tag::respond(headers, &tag, || respond(StatusCode::OK, file.content_type, text));
         let fixed = [(CONTENT_SECURITY_POLICY, POLICY), (CACHE_CONTROL, "no-cache"), (REFERRER_POLICY, "no-referrer")];
         for (name, value) in fixed {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         response
     }
+}
+
+/// The page with a title in place of its own.
+fn titled(page: &str, title: &str) -> String {
+    if title.is_empty() {
+        return page.to_owned();
+    }
+    let mut text = String::from(">");
+    for c in title.chars().take(MAX_TITLE) {
+        match c {
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            c => text.push(c),
+        }
+    }
+    text.push('<');
+    page.replace(">Operations<", &text)
 }
 
 #[cfg(test)]
@@ -149,5 +179,14 @@ mod tests {
         for (path, expected) in table {
             assert_eq!(text(path), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_title_is_text() {
+        let page = titled(FILES[0].text, "A & B</title><script>");
+        assert!(page.contains("<title>A &amp; B&lt;/title&gt;&lt;script&gt;</title>"), "{page}");
+        assert!(page.contains("<h1 id=\"title\">A &amp; B&lt;/title&gt;&lt;script&gt;</h1>"), "{page}");
+        assert_eq!(titled(FILES[0].text, ""), FILES[0].text);
+        assert!(titled(FILES[0].text, &"x".repeat(500)).contains(&format!("<title>{}</title>", "x".repeat(200))));
     }
 }

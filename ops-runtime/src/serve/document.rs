@@ -26,7 +26,7 @@ use crate::model::spec::reads;
 use crate::run::registry::Entry;
 use crate::serve::problem::PROBLEM;
 use crate::serve::read;
-use crate::{HttpBinding, OperationKind, OperationSpec, Text};
+use crate::{HttpBinding, HttpBody, OperationKind, OperationSpec, Text};
 
 /// Characters of a name that are escaped in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -53,8 +53,10 @@ pub(super) struct About {
 /// Contested operations have the path of a call by id.
 pub(super) fn document(entries: &[Arc<Entry>], contested: &BTreeSet<Text>, about: &About, security: Security) -> Value {
     let (names, taken) = names(entries);
+    let foreign = entries.iter().filter(|entry| entry.is_foreign()).map(|entry| &*entry.spec.id).collect();
     let mut writer = Writer {
         contested,
+        foreign,
         components: Components::default(),
         security,
         names,
@@ -101,10 +103,14 @@ fn operations<'e>(entries: &'e [Arc<Entry>], contested: &BTreeSet<Text>) -> Vec<
 }
 
 /// True if one operation has the result and the other the stream of what is one operation in a document.
+///
+/// A document has one request and one list of errors for both. Two functions that differ in these stay two operations.
 fn is_twin(plain: &OperationSpec, stream: &OperationSpec) -> bool {
     plain.may_change() == stream.may_change()
         && plain.namespace() == stream.namespace()
         && stream.name().strip_prefix(plain.name()).is_some_and(|rest| rest.starts_with("_stream"))
+        && plain.errors == stream.errors
+        && request::of_caller(plain) == request::of_caller(stream)
 }
 
 /// The name of each operation in the document, and all of these names: its own, with the namespace before it if others have
@@ -132,6 +138,8 @@ fn free(taken: &mut BTreeSet<String>, name: String) -> String {
 struct Writer<'c> {
     /// The ids of operations whose paths others have, too.
     contested: &'c BTreeSet<Text>,
+    /// The ids of operations that may be forwarded to another server.
+    foreign: BTreeSet<&'c str>,
     components: Components,
     security: Security,
     /// The `operationId` of each operation, by its id.
@@ -161,7 +169,7 @@ impl Writer<'_> {
                 (by_id(spec), "POST".to_owned())
             }
         };
-        let mut ways = given.specs().filter_map(|spec| self.security.of(spec));
+        let mut ways = given.specs().filter_map(|spec| self.security.of(spec, self.foreign.contains(&*spec.id)));
         if let Some(ways) = ways.next() {
             out.insert("security".into(), ways);
         }
@@ -191,7 +199,7 @@ impl Writer<'_> {
     }
 
     fn bound(&mut self, given: &Given<'_>, binding: &HttpBinding, out: &mut Map<String, Value>) {
-        // Of two, the stream's binding has every parameter.
+        // Of the two, the stream's binding has every parameter. The other may lack the parameter that both set themselves.
         let Some(spec) = given.stream.or(given.plain) else { return };
         let binding = spec.http().unwrap_or(binding);
         let (schema, scope) = self.components.scope(&spec.input, spec);
@@ -211,9 +219,11 @@ impl Writer<'_> {
             out.insert("parameters".into(), parameters.into());
         }
         if let Some(mut body) = request::body(binding, &input, &mut self.components) {
-            if binding.bodies.iter().any(|body| !body.fixed.is_empty()) {
-                // Restored parts go into the components that the body refers to.
+            // Restored parts and types go into the components that the body refers to.
+            let is_changed = |body: &HttpBody| !body.fixed.is_empty() || request::is_multipart(&body.content_type);
+            if binding.bodies.iter().any(is_changed) {
                 self.components.write();
+                request::add_types(&mut body, &mut self.components);
                 switch::restore(given, &mut body, &mut self.components);
             }
             out.insert("requestBody".into(), body);
@@ -273,16 +283,24 @@ impl Writer<'_> {
     }
 }
 
+/// The title; by default the namespace, if all operations have the same.
+pub(super) fn title(entries: &[Arc<Entry>], about: &About) -> String {
+    let common = || common(entries, OperationSpec::namespace);
+    about.title.clone().or_else(common).unwrap_or_else(|| "Operations".to_owned())
+}
+
+/// What all operations have in common.
+fn common(entries: &[Arc<Entry>], of: fn(&OperationSpec) -> &str) -> Option<String> {
+    let mut all = entries.iter().map(|entry| of(&entry.spec));
+    let first = all.next()?;
+    all.all(|other| other == first).then(|| first.to_owned())
+}
+
 /// The title and the version; by default those of the operations.
 fn info(entries: &[Arc<Entry>], about: &About) -> Value {
-    let common = |of: fn(&OperationSpec) -> &str| {
-        let mut all = entries.iter().map(|entry| of(&entry.spec));
-        let first = all.next()?;
-        all.all(|other| other == first).then(|| first.to_owned())
-    };
-    let title =
-        about.title.clone().or_else(|| common(OperationSpec::namespace)).unwrap_or_else(|| "Operations".to_owned());
-    let version = about.version.clone().or_else(|| common(|spec| &spec.version)).unwrap_or_else(|| "1.0.0".to_owned());
+    let common = || common(entries, |spec| &spec.version);
+    let version = about.version.clone().or_else(common).unwrap_or_else(|| "1.0.0".to_owned());
+    let title = title(entries, about);
     let mut info = Map::from_iter([("title".to_owned(), Value::from(title)), ("version".to_owned(), version.into())]);
     info.extend(about.description.clone().map(|text| ("description".to_owned(), text.into())));
     Value::Object(info)

@@ -12,6 +12,7 @@ use http::{Method, Response, StatusCode};
 use serde_json::Value;
 
 use super::accept::ENVELOPE;
+use super::access;
 use super::call::not_json;
 use super::incoming::Incoming;
 use super::limits::Held;
@@ -112,18 +113,13 @@ impl Incoming<'_> {
             results.all(|found| self.weight_of_result(found.route.binding()) <= stream)
         });
         matches.sort_by_key(|found| found.route.is_stream() != wants_stream);
-        // A caller that may run none of them need not send a body.
-        let mut refused = None;
-        matches.retain(|found| match self.admit(&found.route.entry, identity) {
-            Ok(()) => true,
-            Err(problem) => {
-                refused.get_or_insert(problem);
-                false
-            }
-        });
-        if matches.is_empty() {
-            return Err(refused.unwrap_or_else(nothing_there));
+        let is_allowed = |found: &Match<'_>| access::check(&found.route.entry.spec, identity).is_ok();
+        if matches.len() > 1 && matches.iter().any(is_allowed) {
+            matches.retain(is_allowed);
         }
+        // A caller that may run none of them need not send a body. It gets the refusal of the operation that its `Accept`
+        // prefers.
+        self.admit(&matches.first().ok_or_else(nothing_there)?.route.entry, identity)?;
         matches.iter().try_for_each(|found| self.plain(found.route.binding()))
     }
 
@@ -202,6 +198,7 @@ impl Incoming<'_> {
             shapes: found.route.shapes(binding),
             names: &found.route.names,
             path: &found.path,
+            fixed: &found.route.fixed,
             query: &found.route.query,
             schemes: &self.server.schemes,
             parts: self.parts,

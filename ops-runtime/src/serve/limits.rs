@@ -66,6 +66,11 @@ impl Room {
 }
 
 impl Taken {
+    /// How much more this can take if nothing else takes any.
+    fn rest(&self) -> usize {
+        self.room.most.saturating_sub(self.amount)
+    }
+
     /// Takes more. False if there is not enough.
     fn more(&mut self, amount: usize) -> bool {
         let fits = |taken: usize| taken.checked_add(amount).filter(|all| *all <= self.room.most);
@@ -134,12 +139,14 @@ impl Limits {
         content_type: Option<&str>,
         mut body: Body,
     ) -> Result<Bytes, Problem> {
-        let too_large = || too_large(self.max_body as u64);
         if body.is_end_stream() {
             return Ok(Bytes::new());
         }
+        // A body that never fits is not refused as if the server were busy: a client would send it again and again.
+        let most = self.max_body.min(held.bytes.rest());
+        let too_large = || too_large(most as u64);
         // A body that will be refused need not be read.
-        if body.size_hint().lower() > self.max_body as u64 {
+        if body.size_hint().lower() > most as u64 {
             return Err(too_large());
         }
         let read = async {
@@ -147,7 +154,7 @@ impl Limits {
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "the body broke off"))?;
                 let Ok(data) = frame.into_data() else { continue };
-                if pieces.len() + data.len() > self.max_body {
+                if pieces.len() + data.len() > most {
                     return Err(too_large());
                 }
                 hold(held, data.len())?;
@@ -177,10 +184,14 @@ impl Limits {
 
     /// Reserves so many values, which will be made from texts.
     pub(super) fn values(&self, held: &mut Held, nodes: usize) -> Result<(), Problem> {
-        if nodes > self.bytes.most / NODE {
+        if nodes <= SMALL {
+            return Ok(());
+        }
+        let bytes = nodes.saturating_mul(NODE);
+        if bytes > held.bytes.rest() {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the request has too many values"));
         }
-        if nodes > SMALL { hold(held, nodes.saturating_mul(NODE)) } else { Ok(()) }
+        hold(held, bytes)
     }
 }
 

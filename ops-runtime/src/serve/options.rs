@@ -29,7 +29,8 @@ options! {
         /// in memory. A longer one gets the status 413, or ends the stream with an error.
         max_upload, with_max_upload: Option<u64> = None,
         /// Memory limit for the bodies of all requests in flight, in bytes; 128 MiB by default. A JSON value counts for
-        /// 256 bytes beside its text. Requests beyond it get the status 503.
+        /// 256 bytes beside its text. Requests beyond it get the status 503, and one that exceeds it alone gets 413: raise
+        /// it together with [`max_body`](Self::max_body).
         max_bodies, with_max_bodies: usize = 128 << 20,
         /// Limit of requests in flight, not counting streams; 2,000 by default. Further ones get the status 503.
         max_requests, with_max_requests: usize = 2_000,

@@ -44,9 +44,8 @@ pub(super) fn response(
         Payload::Value(value) => *value == Value::Null,
         data => data.text().is_some_and(|text| text == b"null"),
     };
-    // For example a redirect.
-    let is_described = || binding.is_some_and(|binding| binding.response(code, kind).is_some());
-    if is_null && kind.is_empty() && !(status.is_success() && is_described()) {
+    // For example a redirect. The `null` of a success is its data, unless the operation gives none.
+    if is_null && kind.is_empty() && (!status.is_success() || binding.is_some_and(gives_nothing)) {
         return Ok(empty(status));
     }
     // By its id, an operation returns JSON, whatever the response at its own path is: bytes are base64 here.
@@ -88,6 +87,12 @@ fn usual(binding: &HttpBinding) -> Option<&HttpResponse> {
     let mut all = binding.responses.iter().filter(has_body);
     let default = || binding.responses.iter().find(|own| own.status == StatusRange::Default);
     all.find(|own| own.status.is_success()).or_else(default)
+}
+
+/// True if all successes that a binding describes are without a body.
+fn gives_nothing(binding: &HttpBinding) -> bool {
+    let mut successes = binding.responses.iter().filter(|own| own.status.is_success()).peekable();
+    successes.peek().is_some() && successes.all(|own| own.content_type.is_none())
 }
 
 /// Gives an answer the status that its handler has set; 0 if it has set none.

@@ -94,6 +94,13 @@ impl<'p> Incoming<'p> {
         self.server.metrics.as_ref().filter(|_| path == "/metrics").cloned().map(Place::Metrics)
     }
 
+    /// The page that shows the document, with the document's title.
+    #[cfg(feature = "docs-page")]
+    pub(super) fn page(&self, routes: &Routes, page: &Page) -> Response<Body> {
+        let about = self.server.about.clone().unwrap_or_default();
+        page.response(&self.parts.headers, || document::title(&routes.entries, &about))
+    }
+
     /// The document of all operations.
     pub(super) async fn document(&self, routes: &Arc<Routes>, written: Written) -> Result<Response<Body>, Problem> {
         let make = || {

@@ -26,7 +26,7 @@ use self::flat::Plan;
 use self::shape::Shape;
 use self::style::Read;
 use self::text::{Pairs, Unread, put};
-use super::pattern::{Pattern, canonical};
+use super::pattern::{Pattern, canonical, cut};
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::parameter;
 use crate::model::media::essence;
@@ -113,7 +113,8 @@ pub(super) struct Request<'a> {
     /// The names of the parameters in the path, and their texts.
     pub(super) names: &'a [String],
     pub(super) path: &'a [Cow<'a, str>],
-    /// The pairs of the query in the template.
+    /// The pairs of the query in the template: those that every request has, and those with parameters.
+    pub(super) fixed: &'a [String],
     pub(super) query: &'a [Pattern],
     /// The schemes of the server's authenticator.
     pub(super) schemes: &'a [SecurityScheme],
@@ -178,13 +179,13 @@ const MAX_TEXT: usize = 64 << 10;
 /// `None` if a part of the request is anything else, or cannot be read. Parameters come before the members of the body.
 /// The body's text is not parsed here: if it is not an object, reading the whole text fails.
 pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
-    let Request { binding, shapes, names, path, query, parts, .. } = *request;
+    let Request { binding, shapes, names, path, fixed, query, parts, .. } = *request;
     let rest = match binding.bodies.as_ref() {
         [] if body.is_empty() => None,
         [described] => Some(rest(described, parts, body)?),
         _ => return None,
     };
-    if binding.content_type.is_some() || !query.is_empty() {
+    if binding.content_type.is_some() || !fixed.is_empty() || !query.is_empty() {
         return None;
     }
     if rest.is_some() && binding.parameters.is_empty() && names.is_empty() {
@@ -307,9 +308,16 @@ impl Reading {
         if raw.is_empty() && !binding.parameters.iter().any(|parameter| parameter.fixed.is_some()) {
             return;
         }
+        let has_template = !request.fixed.is_empty() || !request.query.is_empty();
+        let mut fixed: Vec<&String> = request.fixed.iter().filter(|pair| !is_value(request, pair, raw)).collect();
         let mut rest = Vec::new();
         let mut placed: Vec<String> = Vec::new();
-        for pair in raw.split('&').filter(|_| !request.query.is_empty()) {
+        for pair in raw.split('&').filter(|_| has_template) {
+            // The client writes such a pair once, beside those of the input.
+            if let Some(at) = fixed.iter().position(|own| canonical(pair) == **own) {
+                fixed.swap_remove(at);
+                continue;
+            }
             let Some((pattern, texts)) = in_template(request.query, pair) else {
                 rest.push(pair);
                 continue;
@@ -321,7 +329,7 @@ impl Reading {
                 self.put(&parameter, read.map(Some));
             }
         }
-        let raw = if request.query.is_empty() { Cow::Borrowed(raw) } else { Cow::Owned(rest.join("&")) };
+        let raw = if has_template { Cow::Owned(rest.join("&")) } else { Cow::Borrowed(raw) };
         for parameter in here(ParameterLocation::QueryString) {
             let read = query_string(parameter, &request.shapes.of(parameter), &without_keys(request, &raw));
             self.put(parameter, read);
@@ -343,7 +351,7 @@ impl Reading {
         for parameter in own {
             let shape = request.shapes.of(parameter);
             match style::pairs(parameter, &shape, pairs) {
-                Ok(None) if parameter.fixed.is_none() => absent.push((parameter, shape)),
+                Ok(None) if parameter.fixed.is_none() => absent.push((*parameter, shape)),
                 read => self.put(parameter, read),
             }
         }
@@ -351,10 +359,7 @@ impl Reading {
         for name in keys(request, own.first().map(|own| own.location)) {
             pairs.take(name);
         }
-        for (parameter, shape) in absent {
-            let read = style::spread(parameter, &shape, pairs);
-            self.put(parameter, read);
-        }
+        style::spread(absent, pairs, |_, _| false, |parameter, read| self.put(parameter, read));
     }
 
     fn headers(&mut self, request: &Request<'_>) {
@@ -406,11 +411,24 @@ fn without_keys<'r>(request: &Request<'_>, raw: &'r str) -> Cow<'r, str> {
     if names.is_empty() {
         return Cow::Borrowed(raw);
     }
-    let is_key = |pair: &&str| {
-        let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
-        Escaping::Form.undo(name).is_ok_and(|name| names.contains(&&*name))
-    };
+    let is_key = |pair: &&str| name(pair).is_some_and(|name| names.contains(&&*name));
     Cow::Owned(raw.split('&').filter(|pair| !is_key(pair)).collect::<Vec<_>>().join("&"))
+}
+
+/// True if a pair of the template is also the value of a parameter that no request may lack. Our client writes both, but a
+/// caller who follows the document writes one pair.
+fn is_value(request: &Request<'_>, pair: &str, raw: &str) -> bool {
+    let own = name(pair);
+    let is_demanded = |parameter: &HttpParameter| {
+        let is_required = parameter.fixed.is_some() || request.shapes.input.requires(&parameter.property);
+        parameter.location == ParameterLocation::Query && own.as_deref() == Some(&*parameter.name) && is_required
+    };
+    request.binding.parameters.iter().any(is_demanded) && raw.split('&').filter(|other| name(other) == own).count() == 1
+}
+
+/// The name of a pair of the query; `None` if it is not UTF-8.
+fn name(pair: &str) -> Option<String> {
+    Escaping::Form.undo(cut(pair, b'=').0).ok()
 }
 
 /// The pair of a template that matches a pair of a query, with the texts of its parameters.

@@ -59,7 +59,9 @@ pub(super) fn response(
         }
         return Ok(response);
     }
-    let Some(own) = envelope.meta.as_own().cloned() else { return described(spec, binding, accept, envelope) };
+    let Some(own) = envelope.meta.as_own().cloned() else {
+        return unsuccessful(&envelope.meta).unwrap_or_else(|| described(spec, binding, accept, envelope));
+    };
     let bound = binding.map(|(binding, _)| binding);
     let mut response = own_response::response(&spec.id, bound, &own, envelope.data)?;
     own_response::add_headers(&spec.id, &own, binding.is_some(), response.headers_mut());
@@ -74,6 +76,20 @@ fn whole(envelope: ResponseEnvelope<Payload>) -> Result<Response<Body>, Problem>
     envelope.warnings = warnings;
     let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
     Ok(respond(StatusCode::OK, ENVELOPE, text))
+}
+
+/// The response for a result from another process with a status that is no success: it has no data of the operation.
+///
+/// A function there may have set that status. Its headers are not known here, and a redirect needs them.
+fn unsuccessful(meta: &ResponseMeta) -> Option<Result<Response<Body>, Problem>> {
+    match meta.as_http()?.status_code {
+        304 => Some(Ok(empty(StatusCode::NOT_MODIFIED))),
+        status @ 300..600 => {
+            let detail = format!("the operation failed: the process that runs it responded with the status {status}");
+            Some(Err(Problem::new(StatusCode::BAD_GATEWAY, detail)))
+        }
+        _ => None,
+    }
 }
 
 /// The response for a result without settings of its handler, or from another server.
@@ -196,6 +212,11 @@ pub(super) async fn bytes(
     body: crate::Body,
     permit: Taken,
 ) -> Result<Response<Body>, Problem> {
+    if meta.as_own().is_none()
+        && let Some(refused) = unsuccessful(meta)
+    {
+        return refused;
+    }
     let unread = |error: std::io::Error| {
         tracing::error!(%error, "a body that is the result of an operation can't be read");
         failed()

@@ -21,7 +21,7 @@ pub(super) struct Route {
     /// The names of the parameters in the path, in order.
     pub(super) names: Vec<String>,
     /// Pairs of the query in the template: those that every request has, and those with parameters.
-    fixed: Vec<String>,
+    pub(super) fixed: Vec<String>,
     pub(super) query: Vec<Pattern>,
     gives_bytes: OnceLock<bool>,
     shapes: OnceLock<Shapes>,

@@ -103,7 +103,7 @@ impl Incoming<'_> {
             Place::Health => Ok(response::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
             Place::Document(written) => Box::pin(self.document(&routes, written)).await,
             #[cfg(feature = "docs-page")]
-            Place::Docs(page) => Ok(page.response(&self.parts.headers)),
+            Place::Docs(page) => Ok(self.page(&routes, &page)),
             Place::Metrics(metrics) => {
                 let identity = self.identify().await?;
                 access::allows(&metrics.access, identity.as_deref())

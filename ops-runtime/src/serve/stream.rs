@@ -18,7 +18,7 @@ use super::limits::Taken;
 use super::problem::Problem;
 use super::response::respond;
 use super::undeclared::Undeclared;
-use crate::model::media::{EVENTS, Media, NDJSON, essence};
+use crate::model::media::{EVENTS, EVENTS_END, Media, NDJSON, essence};
 use crate::model::request_id::RequestId;
 use crate::run::pipeline::EnvelopeStream;
 use crate::run::redact;
@@ -35,7 +35,7 @@ pub(super) struct Framing {
     content_type: String,
     /// True if an item is the whole event, and not only its data.
     is_whole: bool,
-    /// True if the stream ends with `[DONE]`, so that clients do not reconnect.
+    /// True if an event with `[DONE]` is the end of the stream.
     tells_end: bool,
 }
 
@@ -83,7 +83,8 @@ impl Framing {
         }
     }
 
-    fn item(&self, envelope: ResponseEnvelope<Value>, number: u64) -> String {
+    /// The text of an item. If it is an event without an id of its own, its id is the next number, if there is one.
+    fn item(&self, envelope: ResponseEnvelope<Value>, number: &mut Option<u64>) -> String {
         if !self.is_events() {
             return self.text(&envelope.data.to_string());
         }
@@ -93,11 +94,21 @@ impl Framing {
         // `null` stands for a field that is left out. Data may be `null`: without it, clients ignore the event.
         let whole = |name: &str| member(name).filter(|value| !value.is_null()).map(plain);
         let id = whole("id").or_else(|| own.as_ref().map(|own| own.id.clone()).filter(|id| !id.is_empty()));
+        *number = if id.is_some() { None } else { number.map(|number| number.wrapping_add(1)) };
         let name = whole("event").or_else(|| own.map(|own| own.kind).filter(|kind| kind != "message"));
         let retry = whole("retry");
         let data =
             if self.is_whole { member("data").map(plain).unwrap_or_default() } else { envelope.data.to_string() };
-        event(name.as_deref(), Some(id.unwrap_or_else(|| number.to_string())), retry, &data)
+        event(name.as_deref(), id.or_else(|| number.map(|number| number.to_string())), retry, &data)
+    }
+
+    /// The text that says that the stream is over, so that clients do not open it again. Where the document describes the events,
+    /// each event is an item, so the text is a comment.
+    fn end(&self, may_go_on: bool) -> Option<String> {
+        match self.tells_end {
+            true => Some("data: [DONE]\n\n".to_owned()),
+            false => (self.is_events() && !may_go_on).then(|| format!("{EVENTS_END}\n\n")),
+        }
     }
 
     /// What keeps a silent stream open, and shows that its client is gone: readers skip it.
@@ -178,7 +189,11 @@ pub(super) struct Streaming {
 struct Sent {
     items: EnvelopeStream<Value>,
     streaming: Streaming,
-    number: u64,
+    /// The number of the last item, which is its id. `None` once an item has an id of its own, also before the client
+    /// reconnected: a number after it would hide where the handler can continue.
+    number: Option<u64>,
+    /// True if the last item is an error that may pass: the stream may go on when it is opened again.
+    may_go_on: bool,
     is_over: bool,
 }
 
@@ -186,9 +201,12 @@ impl Streaming {
     /// The response of a subscription. Dropping its body ends the subscription.
     pub(super) fn response(self, items: EnvelopeStream<Value>) -> Response<Body> {
         let (status, content_type) = (self.framing.status, self.framing.content_type.clone());
-        // Ids continue after the last received one.
-        let number = self.last_event.as_deref().and_then(|id| id.parse().ok()).unwrap_or(0);
-        let sent = Sent { items, streaming: self, number, is_over: false };
+        // Ids continue after the last received one. One that is not a number is the handler's own.
+        let number = match self.last_event.as_deref() {
+            None | Some("") => Some(0),
+            Some(id) => id.parse().ok(),
+        };
+        let sent = Sent { items, streaming: self, number, may_go_on: false, is_over: false };
         let texts = stream::unfold(sent, |mut sent| async move {
             let text = sent.next().await?;
             Some((Ok::<_, Infallible>(Bytes::from(text)), sent))
@@ -219,19 +237,16 @@ impl Sent {
             let problem = Problem::of_error(&error.retryable(), &self.streaming.spec);
             return Some(framing.failure(&problem, &self.streaming.request));
         };
+        if let Ok(Some(item)) = &next {
+            self.may_go_on = item.as_ref().is_err_and(CallError::is_retryable);
+        }
         Some(match next {
             Err(_silence) => framing.silence().to_owned(),
-            Ok(Some(Ok(envelope))) => {
-                self.number = self.number.wrapping_add(1);
-                framing.item(envelope, self.number)
-            }
+            Ok(Some(Ok(envelope))) => framing.item(envelope, &mut self.number),
             Ok(Some(Err(error))) => framing.failure(&self.streaming.problem(error), &self.streaming.request),
             Ok(None) => {
                 self.is_over = true;
-                if !framing.tells_end {
-                    return None;
-                }
-                "data: [DONE]\n\n".to_owned()
+                framing.end(self.may_go_on)?
             }
         })
     }

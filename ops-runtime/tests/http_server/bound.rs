@@ -176,12 +176,12 @@ async fn operations_of_one_path_are_told_apart() {
     let table: [(&str, &[&str], &str, &str); 7] = [
         ("POST /chat", &[json], r#"{"q":1}"#, r#"["plain",{"body":{"q":1}}]"#),
         ("POST /chat", &[json], r#"{"q":1,"stream":false}"#, r#"["plain",{"body":{"q":1}}]"#),
-        ("POST /chat", &[json], r#"{"q":1,"stream":true}"#, "id: 1\ndata: {\"body\":{\"q\":1}}\n\n"),
+        ("POST /chat", &[json], r#"{"q":1,"stream":true}"#, "id: 1\ndata: {\"body\":{\"q\":1}}\n\n: [DONE]\n\n"),
         (
             "POST /chat",
             &[json, "accept: text/event-stream"],
             r#"{"q":1,"stream":true}"#,
-            "id: 1\ndata: {\"body\":{\"q\":1}}\n\n",
+            "id: 1\ndata: {\"body\":{\"q\":1}}\n\n: [DONE]\n\n",
         ),
         ("POST /chat", &[json, "accept: text/event-stream"], r#"{"q":1}"#, r#"["plain",{"body":{"q":1}}]"#),
         ("GET /do?action=show", &[], "", r#"["show",{}]"#),

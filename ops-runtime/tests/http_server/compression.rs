@@ -2,11 +2,12 @@
 
 use std::io::Read;
 
-use ops_runtime::Registry;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpParameter};
+use ops_runtime::envelope::HttpMeta;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::OperationSpec;
+use ops_runtime::{Registry, ResponseEnvelope, operation};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -119,4 +120,32 @@ async fn an_operation_sees_what_its_client_accepts() {
     let server = serve(HttpServer::new(registry).with_compression()).await;
     let (head, body) = get(&server, "/accepts", "accept-encoding: br, identity;q=0\r\n").await;
     assert!(String::from_utf8(body).unwrap().contains("br, identity;q=0"), "{head}");
+}
+
+/// Gives a long text, and 304 to a caller that has its tag.
+#[operation(namespace = "t", http = "GET /tagged")]
+async fn tagged(#[input(header = "If-None-Match")] etag: Option<String>) -> ResponseEnvelope<Option<String>> {
+    let own = "\"7\"";
+    match etag {
+        Some(etag) if etag.trim_start_matches("W/") == own => ResponseEnvelope::http(None, HttpMeta::new(304, "")),
+        _ => {
+            let meta = HttpMeta::new(200, "application/json").with_header("etag", own);
+            ResponseEnvelope::http(Some("x".repeat(2_000)), meta)
+        }
+    }
+}
+
+/// The tag comes back as it was sent: a handler has to know it with the prefix, too.
+#[tokio::test]
+async fn a_handler_knows_its_tag_without_the_prefix() {
+    let registry = with_text();
+    registry.register(Tagged).unwrap();
+    let server = serve(HttpServer::new(registry).with_compression()).await;
+    for (headers, tag) in [("", "etag: \"7\""), ("accept-encoding: gzip\r\n", "etag: w/\"7\"")] {
+        let (head, _) = get(&server, "/tagged", headers).await;
+        assert!(head.starts_with("http/1.0 200") && head.lines().any(|line| line == tag), "{head}");
+        let sent = tag.replacen("etag: w", "etag: W", 1).replacen("etag", "if-none-match", 1);
+        let (head, body) = get(&server, "/tagged", &format!("{headers}{sent}\r\n")).await;
+        assert!(head.starts_with("http/1.0 304") && body.is_empty(), "{head}");
+    }
 }

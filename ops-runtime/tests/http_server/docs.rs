@@ -1,9 +1,12 @@
 //! The page `/docs`: where it is, its headers, and what it leaves to others. `tests/page` reads it in a browser.
 
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::binding::HttpBinding;
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Registry, operation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::fixture::{registry, serve};
@@ -58,6 +61,22 @@ async fn its_files_say_what_they_are_and_what_they_may_do() {
     }
 }
 
+/// It is read by tools that run no scripts, and shown while the scripts load.
+#[tokio::test]
+async fn the_page_has_its_title_without_its_scripts() {
+    let mut tags = Vec::new();
+    for (server, title) in [
+        (HttpServer::new(registry()), "Operations"),
+        (HttpServer::new(registry()).with_title("Notes & <more>"), "Notes &amp; &lt;more&gt;"),
+    ] {
+        let page = serve(server.with_docs()).await.get("/docs").await;
+        assert!(page.body.contains(&format!("<title>{title}</title>")), "{}", page.body);
+        assert!(page.body.contains(&format!("<h1 id=\"title\">{title}</h1>")), "{}", page.body);
+        tags.push(page.header("etag").unwrap().to_owned());
+    }
+    assert_ne!(tags[0], tags[1]);
+}
+
 #[tokio::test]
 async fn operations_come_first() {
     let registry = registry();
@@ -79,4 +98,53 @@ async fn nobody_needs_credentials_for_it() {
     // Other hosts, and pages of other origins, are refused as for every request.
     let other = server.send("GET /docs", &["origin: https://evil.example"], "").await;
     assert_eq!(other.status, 403);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Pet {
+    age: u32,
+}
+
+#[operation(namespace = "own", http = "PUT /pets/{id}")]
+async fn put(id: u64, pet: Pet, #[input(header = "X-Sizes")] sizes: Vec<u8>) -> Value {
+    json!([id, pet.age, sizes])
+}
+
+#[operation(namespace = "own", http = "POST /pets")]
+async fn post(name: String, age: u32) -> Value {
+    json!([name, age])
+}
+
+/// The page shows violations, which have pointers into the input, at the parts of the request.
+#[tokio::test]
+async fn the_document_says_which_property_a_part_is() {
+    let registry = Registry::new();
+    registry.register(Put).unwrap();
+    registry.register(Post).unwrap();
+    let text = OperationSpec::mutation("own.text")
+        .with_input(Schema::from(json!({ "type": "object", "properties": { "body": { "type": "string" } } })))
+        .with_http(HttpBinding::new("PUT", "/texts").with_bodies(const { &[HttpBody::new("text/plain")] }));
+    registry.register(Registration::new(text, Handler::dynamic(|input: Value, _| async { Ok(input) }))).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let paths = server.get("/openapi.json").await.json()["paths"].clone();
+    let put = &paths["/pets/{id}"]["put"];
+    let parameters = put["parameters"].as_array().unwrap().iter();
+    let parameters: Vec<_> = parameters.map(|own| (own["name"].as_str().unwrap(), own.get("x-ops-property"))).collect();
+    assert_eq!(parameters, [("id", None), ("X-Sizes", Some(&json!("sizes")))]);
+    assert_eq!(put["requestBody"]["x-ops-property"], "pet");
+    // Of a body that is the rest of the input, each property is one of the input.
+    assert_eq!(paths["/pets"]["post"]["requestBody"]["x-ops-property"], "");
+    assert_eq!(paths["/texts"]["put"]["requestBody"].get("x-ops-property"), None);
+
+    let json = "content-type: application/json";
+    for (line, headers, body, expected) in [
+        ("PUT /pets/7", vec![json, "x-sizes: 1,x"], r#"{"age":"old"}"#, vec!["/pet/age", "/sizes/1"]),
+        ("POST /pets", vec![json], r#"{"name":"Rex","age":"old"}"#, vec!["/age"]),
+    ] {
+        let problem = server.send(line, &headers, body).await.problem();
+        let violations = problem["violations"].as_array().unwrap().iter();
+        let mut pointers: Vec<_> = violations.map(|one| one["pointer"].as_str().unwrap()).collect();
+        pointers.sort_unstable();
+        assert_eq!(pointers, expected, "{problem}");
+    }
 }

@@ -71,6 +71,21 @@ async fn relay(status: u16) -> Result<u64, CallError> {
     Err(ErrorResponse::new(status, json!({ "by": "ann" })).into())
 }
 
+/// A function that answers without a body.
+#[operation(namespace = "ward", http = "GET /beds")]
+async fn beds() -> Result<u64, CallError> {
+    Err(ErrorResponse::new(404, Value::Null).into())
+}
+
+/// A function whose callers have to log in again.
+#[operation(namespace = "ward", http = "GET /rounds", errors(Expired = 401))]
+async fn rounds(context: &Context, challenge: Option<String>) -> Result<u64, CallError> {
+    if let Some(challenge) = challenge {
+        context.set_response_header("www-authenticate", challenge);
+    }
+    Err(CallError::new("Expired", "the session is over"))
+}
+
 /// A function that calls another operation, whose errors it returns in a box.
 #[operation(namespace = "ward", http = "GET /visits/{id}", errors(NoVisit = 404))]
 async fn visit(context: &Context, id: String) -> Result<u64, Box<dyn Error + Send + Sync>> {
@@ -236,13 +251,52 @@ async fn only_a_status_that_can_end_a_response_is_sent() {
     registry.register(Relay).unwrap();
     let server = serve(HttpServer::new(registry)).await;
     for (status, sent) in [(409, 409), (599, 599), (101, 500), (150, 500), (600, 500), (999, 500), (7, 500)] {
-        let answer = server.post("/answers", &json!({ "status": status }).to_string()).await;
-        assert_eq!(answer.status, sent, "{status}: {answer:?}");
-        match sent == status {
-            true => assert_eq!(answer.json(), json!({ "by": "ann" })),
-            false => assert_eq!(answer.problem()["code"], "EXECUTION_ERROR"),
+        for path in ["/answers", "/operations/ward/relay"] {
+            let answer = server.post(path, &json!({ "status": status }).to_string()).await;
+            assert_eq!(answer.status, sent, "{path} {status}: {answer:?}");
+            match sent == status {
+                true => assert_eq!(
+                    (answer.header("content-type"), answer.json()),
+                    (Some("application/json"), json!({ "by": "ann" })),
+                    "{path}"
+                ),
+                false => assert_eq!(answer.problem()["code"], "EXECUTION_ERROR", "{path}"),
+            }
         }
-        assert_eq!(server.post("/operations/ward/relay", &json!({ "status": status }).to_string()).await.status, sent);
+    }
+}
+
+#[tokio::test]
+async fn an_error_response_without_a_body_is_empty() {
+    let registry = Registry::new();
+    registry.register(Beds).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    for path in ["/beds", "/operations/ward/beds"] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.status, answer.header("content-type"), answer.body.as_str()), (404, None, ""), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_401_has_a_challenge() {
+    let registry = Registry::new();
+    registry.register_all([Registration::from(Relay), Rounds.into()]).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    for (path, challenge) in [
+        ("/rounds", "Bearer"),
+        ("/operations/ward/rounds", "Bearer"),
+        // The function knows its own better.
+        ("/rounds?challenge=Login", "Login"),
+        ("/operations/ward/rounds?input=%7B%22challenge%22%3A%22Login%22%7D", "Login"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some(challenge)), "{path}: {answer:?}");
+        assert_eq!(answer.problem()["code"], "Expired", "{path}");
+    }
+    for path in ["/answers", "/operations/ward/relay"] {
+        let answer = server.post(path, r#"{"status":401}"#).await;
+        assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some("Bearer")), "{path}: {answer:?}");
+        assert_eq!(answer.json(), json!({ "by": "ann" }), "{path}");
     }
 }
 

@@ -267,7 +267,7 @@ async fn requests_byte_by_byte() {
     assert_eq!((deleted.status, deleted.body.as_str(), deleted.header("content-type")), (204, "", None));
     let events = server.get("/pets/1/events?to=2").await;
     assert_eq!(events.header("content-type"), Some("text/event-stream"));
-    assert_eq!(events.body, "id: 1\ndata: 1\n\nid: 2\ndata: 2\n\n");
+    assert_eq!(events.body, "id: 1\ndata: 1\n\nid: 2\ndata: 2\n\n: [DONE]\n\n");
     let photo = server.send("POST /photos/1", &["content-type: application/octet-stream"], "x").await;
     assert_eq!((photo.body.as_str(), photo.header("content-type")), ("x1", Some("image/png")));
 }

@@ -54,6 +54,29 @@ async fn many_values_and_deep_ones_are_refused() {
     assert_eq!(default.get(&query).await.status, 400);
 }
 
+/// A client sends a request again that comes at a busy time.
+#[tokio::test]
+async fn what_never_fits_is_too_large_and_not_too_early() {
+    let options = HttpServerOptions::new().with_max_body(4 << 20).with_max_bodies(1 << 20);
+    let server = serve(HttpServer::new(registry()).with_options(options)).await;
+    // Text and values each fit, but not both.
+    let both = format!("[{}10]", "10,".repeat(4_079));
+    let stated = format!("{HEAD}content-length: 1048577\r\n\r\n{{");
+    let long = " ".repeat((1 << 20) + 1);
+    let chunked = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n", long.len());
+    for (answer, detail) in [
+        (server.post("/operations/math/add", &both).await, "the request has too many values"),
+        (server.raw(stated.as_bytes()).await, "the body is longer than 1048576 bytes"),
+        (server.raw(chunked.as_bytes()).await, "the body is longer than 1048576 bytes"),
+    ] {
+        assert_eq!((answer.status, answer.header("retry-after")), (413, None), "{answer:?}");
+        assert_eq!(answer.problem()["detail"], detail);
+    }
+    // What the server holds of those is given back.
+    let fits = format!("{{\"a\":1{}}}", " ".repeat((1 << 20) - 7));
+    assert_eq!(server.post("/operations/math/add", &fits).await.body, "2");
+}
+
 #[tokio::test]
 async fn slow_requests_end() {
     let slow = Duration::from_millis(300);

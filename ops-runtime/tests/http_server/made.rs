@@ -6,6 +6,7 @@ use axum::routing::get;
 use futures_util::{Stream, stream};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::call::{CallHandler, InProcess};
 use ops_runtime::envelope::HttpMeta;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -68,6 +69,19 @@ async fn put_pets() {}
 #[operation(namespace = "shop", http = "GET /part")]
 async fn part() -> ResponseEnvelope<Body> {
     ResponseEnvelope::http("bc".into(), HttpMeta::new(206, "text/csv").with_header("content-range", "bytes 1-2/4"))
+}
+
+/// Finds nothing.
+#[operation(namespace = "shop", http = "POST /found")]
+async fn found(context: &Context, status: u16) -> Option<String> {
+    context.set_response_status(status);
+    None
+}
+
+/// Has nothing to give.
+#[operation(namespace = "shop", http = "POST /done")]
+async fn done(context: &Context, status: u16) {
+    context.set_response_status(status);
 }
 
 /// What a handler says of its response by its context, and how it ends.
@@ -213,6 +227,26 @@ async fn a_handlers_status_and_headers_are_sent_as_set() {
     assert_eq!(envelope.json()["meta"]["statusCode"], 410);
 }
 
+/// A status that is no success is not replaced by one, with the `null` that came with it.
+#[tokio::test]
+async fn a_status_that_a_function_of_another_process_sets() {
+    let (transport, registry, front) = (InProcess::new(), Registry::new(), Registry::new());
+    registry.register(Made).unwrap();
+    let worker = transport.serve(CallHandler::new(registry));
+    front.register_all(transport.remote().bind([Made::SPEC]).unwrap()).unwrap();
+    let server = serve(HttpServer::new(front)).await;
+    assert_eq!(server.get("/made?how=created").await.json(), json!({ "id": 7 }));
+    let unchanged = server.get("/made?how=unchanged").await;
+    assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""));
+    for (how, status) in [("moved", 303), ("gone", 410)] {
+        let refused = server.get(&format!("/made?how={how}")).await;
+        assert_eq!(refused.status, 502, "{refused:?}");
+        let detail = format!("the operation failed: the process that runs it responded with the status {status}");
+        assert_eq!(refused.problem()["detail"], detail);
+    }
+    worker.stop().await;
+}
+
 #[tokio::test]
 async fn what_a_handler_says_by_its_context_is_sent_with_results_and_errors() {
     let registry = Registry::new();
@@ -291,6 +325,29 @@ async fn a_success_that_is_not_described_has_the_form_of_the_one_that_is() {
         let answer = server.get(&format!("/status/{number}")).await;
         assert_eq!((answer.status, answer.header("content-type")), (202, Some(kind)), "{answer:?}");
         assert_eq!(answer.body, body, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn a_success_without_a_value_is_null() {
+    let registry = Registry::new();
+    registry.register_all([Registration::from(Found), Done.into()]).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let null = (Some("application/json"), "null");
+    for (path, status, expected) in [
+        ("/found", 200, null),
+        ("/found", 202, null),
+        ("/operations/shop/found", 202, null),
+        ("/operations/shop/done", 202, null),
+        // The operation gives no data.
+        ("/done", 202, (None, "")),
+        ("/found", 204, (None, "")),
+        ("/found", 303, (None, "")),
+        ("/operations/shop/found", 303, (None, "")),
+    ] {
+        let answer = server.post(path, &json!({ "status": status }).to_string()).await;
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+        assert_eq!((answer.header("content-type"), answer.body.as_str()), expected, "{path} {status}");
     }
 }
 

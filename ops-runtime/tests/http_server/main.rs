@@ -19,6 +19,7 @@ mod jwt;
 mod left_out;
 mod made;
 mod metrics;
+mod pairs;
 mod passed_on;
 mod readings;
 mod round_trip;

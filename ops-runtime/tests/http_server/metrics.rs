@@ -1,9 +1,16 @@
 //! What `GET /metrics` says, and to whom.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ops_runtime::access::{AccessControl, Identity};
+use ops_runtime::adapter::{Endpoint, Handler, Payload, PayloadFuture, Registration};
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpResponse, StatusRange};
+use ops_runtime::envelope::HttpMeta;
 use ops_runtime::serve::{BearerTokens, HttpServer};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{CallError, Context, Registry, ResponseEnvelope};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::access::secured;
@@ -64,6 +71,70 @@ async fn requests_are_counted_by_operation_and_status() {
         }
     }
     assert_eq!(kinds.len(), 4, "{kinds:?}");
+}
+
+/// An API that notes which of its operations were refused.
+struct Replies(Arc<Mutex<Vec<String>>>);
+
+impl Endpoint for Replies {
+    fn call(&self, _: &OperationSpec, _: Value, _: Context) -> PayloadFuture {
+        let meta = HttpMeta::new(200, "application/json");
+        Box::pin(async { Ok(ResponseEnvelope::http(Payload::Value(json!(7)), meta)) })
+    }
+
+    fn refused(&self, spec: &OperationSpec, _: &Value, _: &Context, _: &CallError) {
+        self.0.lock().unwrap().push(spec.id.to_string());
+    }
+}
+
+/// Of a result and a stream at one path, a request is a call of one.
+#[tokio::test]
+async fn what_nobody_called_is_neither_counted_nor_refused() {
+    const INPUT: Schema = Schema::text(r#"{"type":"object","properties":{"body":{"type":"object"}}}"#);
+    const BINDING: HttpBinding =
+        HttpBinding::new("POST", "/replies").with_bodies(const { &[HttpBody::new("application/json")] });
+    static RESULT: OperationSpec = OperationSpec::mutation("ai.reply")
+        .with_input(INPUT)
+        .with_http(BINDING.with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "application/json")] }))
+        .with_access(AccessControl::NONE.with_scopes(&["reply"]));
+    static STREAM: OperationSpec = OperationSpec::subscription("ai.reply_stream")
+        .with_input(INPUT)
+        .with_http(BINDING.with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "text/event-stream")] }))
+        .with_access(AccessControl::NONE.with_scopes(&["stream"]));
+    let (registry, refused) = (Registry::new(), Arc::default());
+    for spec in [&RESULT, &STREAM] {
+        registry.register(Registration::new(spec, Handler::endpoint(Replies(Arc::clone(&refused))))).unwrap();
+    }
+    let tokens = BearerTokens::new()
+        .with_token("ann", Identity::new("ann").with_scope("reply"))
+        .with_token("bob", Identity::new("bob"));
+    let server = HttpServer::new(registry).with_authenticator(tokens).with_metrics(AccessControl::NONE);
+    let server = serve(server).await;
+    let table: [(&str, &str, &str, u16, &[&str]); 5] = [
+        ("ann", "application/json", "{}", 200, &[]),
+        // What the caller may run is the one that is meant.
+        ("ann", "text/event-stream", "{}", 200, &[]),
+        ("ann", "application/json", "{", 400, &[]),
+        ("bob", "application/json", "{}", 403, &["ai.reply"]),
+        ("bob", "text/event-stream", "{}", 403, &["ai.reply", "ai.reply_stream"]),
+    ];
+    for (token, accept, body, status, expected) in table {
+        let (token, accept) = (format!("authorization: Bearer {token}"), format!("accept: {accept}"));
+        let answer = server.send("POST /replies", &[&token, &accept, "content-type: application/json"], body).await;
+        assert_eq!(answer.status, status, "{token} {accept}: {answer:?}");
+        assert_eq!(*refused.lock().unwrap(), expected, "{token} {accept}");
+    }
+    let lines = lines(&server).await;
+    let mut counted: Vec<&str> =
+        lines.iter().filter_map(|line| line.strip_prefix("ops_http_requests_total{operation=")).collect();
+    counted.sort_unstable();
+    let expected = [
+        r#""ai.reply",status="200"} 2"#,
+        r#""ai.reply",status="400"} 1"#,
+        r#""ai.reply",status="403"} 1"#,
+        r#""ai.reply_stream",status="403"} 1"#,
+    ];
+    assert_eq!(counted, expected);
 }
 
 #[tokio::test]

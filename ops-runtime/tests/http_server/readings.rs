@@ -3,7 +3,8 @@
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{
-    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterLocation, StatusRange,
+    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
+    StatusRange,
 };
 use ops_runtime::openapi::{ReadOptions, read};
 use ops_runtime::serve::{ApiKeys, HttpServer, HttpServerOptions};
@@ -30,10 +31,15 @@ async fn keep(
     Ok(json!([owner, copies, length]))
 }
 
+/// An operation that gives back its input, whose properties are optional.
+pub(crate) fn echo(name: &str, binding: HttpBinding, properties: Value) -> Registration {
+    echo_of(name, binding, json!({ "type": "object", "properties": properties, "additionalProperties": false }))
+}
+
 /// An operation that gives back its input.
-fn echo(name: &str, binding: HttpBinding, properties: Value) -> Registration {
+pub(crate) fn echo_of(name: &str, binding: HttpBinding, input: Value) -> Registration {
     let mut spec = OperationSpec::new(OperationKind::Mutation, "read", name).unwrap();
-    spec.input = Schema::from(json!({ "type": "object", "properties": properties, "additionalProperties": false }));
+    spec.input = Schema::from(input);
     spec.binding = Binding::Http(binding);
     Registration::new(spec, Handler::dynamic(|input: Value, _| async move { Ok(input) }))
 }
@@ -146,6 +152,49 @@ async fn keys_are_no_input() {
         let answer = server.send(&format!("GET {path}"), headers, "").await;
         assert_eq!((answer.status, answer.json()), (200, expected), "{path} {headers:?}");
     }
+}
+
+#[tokio::test]
+async fn a_quoted_text_in_a_header_is_one() {
+    let text = json!({ "type": "string" });
+    let tags = json!({ "type": "array", "items": text });
+    let scope = json!({ "type": "object", "properties": { "age": { "type": "integer" }, "private": text } });
+    let mut binding = HttpBinding::owned("GET", "/quoted");
+    let exploded = HttpParameter::header("X-Scope").with_style(ParameterStyle::Simple, true);
+    binding.parameters = vec![HttpParameter::header("X-Tags"), exploded].into();
+    let registry = Registry::new();
+    registry.register(echo("quoted", binding, json!({ "X-Tags": tags, "X-Scope": scope }))).unwrap();
+    let mut binding = HttpBinding::owned("POST", "/parts");
+    let mut parts = HttpBody::new("multipart/form-data");
+    parts.fields = vec![HttpField::new("tags").with_style(ParameterStyle::Form, false)].into();
+    binding.bodies = vec![parts].into();
+    let body = json!({ "type": "object", "properties": { "tags": tags } });
+    registry.register(echo("parts", binding, json!({ "body": body }))).unwrap();
+    let specs = registry.list();
+    let server = serve(HttpServer::new(registry)).await;
+    let quoted = json!({ "X-Tags": [r#""a,b""#, r#""c""#] });
+    let scoped = json!({ "X-Scope": { "age": 7, "private": r#""x,y""# } });
+    for (headers, expected) in [
+        (&[r#"x-tags: "a,b", "c""#][..], quoted.clone()),
+        (&[r#"x-tags: "a,b""#, r#"x-tags: "c""#], quoted.clone()),
+        (&[r#"x-tags: W/"a\",b",c"#], json!({ "X-Tags": [r#"W/"a\",b""#, "c"] })),
+        (&[r#"x-tags: c,"a,b"#], json!({ "X-Tags": ["c", r#""a,b"#] })),
+        (&[r#"x-scope: private="x,y", age=7"#], scoped.clone()),
+    ] {
+        let answer = server.send("GET /quoted", headers, "").await;
+        assert_eq!((answer.status, answer.json()), (200, expected), "{headers:?}");
+    }
+    // As our client sends it.
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    let caller = Registry::new();
+    caller.register_all(client.bind(specs).unwrap()).unwrap();
+    for input in [quoted, scoped] {
+        assert_eq!(caller.call("read.quoted", input.clone()).await.unwrap().into_data(), input);
+    }
+    // A part is no header.
+    let part = "--b\r\ncontent-disposition: form-data; name=\"tags\"\r\n\r\n\"a,b\"\r\n--b--\r\n";
+    let answer = server.send("POST /parts", &["content-type: multipart/form-data; boundary=b"], part).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({ "body": { "tags": ["\"a", "b\""] } })));
 }
 
 #[tokio::test]
@@ -356,4 +405,45 @@ async fn a_body_that_its_content_type_allows_is_taken() {
         assert_eq!(answer.status, 422, "{body}: {answer:?}");
         assert_eq!(answer.problem()["violations"][0], json!({ "pointer": "/body", "message": message }));
     }
+}
+
+#[tokio::test]
+async fn a_part_of_any_value_is_no_file_in_the_document() {
+    let binary = json!({ "type": "string", "format": "binary" });
+    let parts = json!({ "type": "object", "properties": { "any": { "description": "d" }, "file": binary } });
+    let reference = json!({ "$ref": "#/components/schemas/Parts" });
+    let post = |name: &str, schema: &Value| {
+        let content = json!({ "multipart/form-data": { "schema": schema } });
+        let responses = json!({ "204": { "description": "" } });
+        json!({ "post": { "operationId": name, "requestBody": { "content": content }, "responses": responses } })
+    };
+    let document = json!({
+        "openapi": "3.0.3",
+        "paths": { "/inside": post("inside", &parts), "/named": post("named", &reference) },
+        "components": { "schemas": { "Parts": parts } },
+    });
+    let options = ReadOptions::new().with_namespace("read");
+    let (api, _) = read(&document, &options).unwrap();
+    let echo =
+        |spec: OperationSpec| Registration::new(spec, Handler::dynamic(|input: Value, _| async move { Ok(input) }));
+    let registry = Registry::new();
+    registry.register_all(api.operations.into_iter().map(echo).collect::<Vec<_>>()).unwrap();
+    // Since 3.1, a part without a type is a file.
+    let document = serve(HttpServer::new(registry)).await.get("/openapi.json").await.json();
+    let schema = |path: &str| {
+        let body = &document["paths"][path]["post"]["requestBody"];
+        body["content"]["multipart/form-data"]["schema"].clone()
+    };
+    let any = json!({ "description": "d", "type": ["array", "boolean", "null", "number", "object", "string"] });
+    let parts = json!({ "type": "object", "properties": { "any": any, "file": binary } });
+    assert_eq!((schema("/inside"), schema("/named")), (parts.clone(), reference));
+    assert_eq!(document["components"]["schemas"]["Parts"], parts);
+    let (again, _) = read(&document, &options).unwrap();
+    let bodies = again.operations.iter().map(|spec| {
+        let input = spec.input.to_value().unwrap();
+        (spec.id.to_string(), input["properties"]["body"].clone())
+    });
+    let expected = [("read.inside", parts.clone()), ("read.named", json!({ "$ref": "#/$defs/Parts" }))];
+    assert_eq!(bodies.collect::<Vec<_>>(), expected.map(|(id, body)| (id.to_owned(), body)));
+    assert_eq!(*again.definitions.get("Parts").unwrap().schema.to_value().unwrap(), parts);
 }

@@ -1,13 +1,17 @@
 //! What our client writes, our server reads back: every style in every place, and every kind of body, for random values.
 
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{
     Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
     StatusRange,
 };
+use ops_runtime::http::Reconnect;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
-use ops_runtime::{HttpClient, HttpConfig, Registry};
+use ops_runtime::{CallError, HttpClient, HttpConfig, Registry, operation};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
@@ -93,8 +97,11 @@ fn schema(kind: Kind) -> Value {
 /// Any text of a place; what a place cannot hold is not in it.
 fn text(location: ParameterLocation, style: ParameterStyle) -> BoxedStrategy<String> {
     match (location, style) {
-        // A header has no control characters, and no space around it.
-        (Header, _) => "[!-+\\--~äß€][ -+\\--~äß€]{0,8}[!-+\\--~]".boxed(),
+        // A header has no control characters, and no space around it. A comma is in quotation marks, which have an end.
+        (Header, _) => {
+            prop_oneof!["[!#-+\\--~äß€][ !#-+\\--~äß€]{0,8}[!#-+\\--~]", r#"(W/)?"([ !#-\[\]-~äß€]|\\["\\,]){0,8}""#]
+                .boxed()
+        }
         (Path, Label) => "[^.]{1,8}".boxed(),
         (_, SpaceDelimited) => "[^ ]{1,8}".boxed(),
         (_, PipeDelimited) => "[^|]{1,8}".boxed(),
@@ -361,4 +368,31 @@ async fn bodies() {
         (spec(name, binding, input), name.to_owned(), values.prop_map(|value| json!({ "body": value })).boxed())
     });
     all_come_back(cases.chain(rest).collect(), 60).await;
+}
+
+/// Counts up, and fails at the end if it is asked to.
+#[operation(namespace = "t", http = "GET /counted/{to}")]
+async fn counted(to: u32, fails: bool) -> impl Stream<Item = Result<u32, CallError>> {
+    let end = fails.then(|| Err(CallError::execution("no more")));
+    stream::iter((1..=to).map(Ok).chain(end))
+}
+
+/// An end that is no loss of the connection is the end, also for a client that reconnects.
+#[tokio::test]
+async fn a_stream_that_is_over_is_not_opened_again() {
+    let registry = Registry::new();
+    registry.register(Counted).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let delay = Duration::from_millis(1);
+    let reconnect = Reconnect::new().with_min_delay(delay).with_first_delay(delay);
+    let config = HttpConfig::new().with_base_url(format!("http://{}", server.address)).with_reconnect(reconnect);
+    let client = HttpClient::new(config).unwrap();
+    for (to, fails, expected) in [(2, false, "12"), (2, true, "12!"), (0, false, ""), (0, true, "!")] {
+        let items = client.subscribe::<Counted>(CountedInput { to, fails }).await.unwrap();
+        // What would never end ends here.
+        let items: Vec<_> = items.take(9).collect().await;
+        let seen: String =
+            items.iter().map(|item| item.as_ref().map_or("!".to_owned(), |item| item.data.to_string())).collect();
+        assert_eq!(seen, expected, "{to} {fails}");
+    }
 }

@@ -1,14 +1,15 @@
 //! What is behind one server and was not made for it: APIs that share paths, markup, credentials of other servers.
 
 use ops_runtime::access::Identity;
-use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::adapter::{BoxFuture, Handler, Registration};
 use ops_runtime::binding::{
     Binding, HttpBinding, HttpBody, HttpFixed, HttpParameter, HttpResponse, Literal, SecurityKind, SecurityRequirement,
     SecurityScheme, StatusRange,
 };
-use ops_runtime::serve::{BearerTokens, HttpServer};
+use ops_runtime::openapi::from_openapi_value;
+use ops_runtime::serve::{Authenticator, BearerTokens, HttpServer, Unauthorized};
 use ops_runtime::spec::{OperationKind, OperationSpec};
-use ops_runtime::{ErrorResponse, Registry};
+use ops_runtime::{ErrorResponse, HttpConfig, Registry};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -259,6 +260,80 @@ async fn the_document_names_credentials_that_count() {
     let oauth = SecurityScheme::new("login", SecurityKind::OAuth2 { token_url: None });
     let told = document(HttpServer::new(secured(oauth)).with_authenticator(tokens())).await;
     assert_eq!(security(&told), json!([{ "login": [] }]));
+}
+
+/// A registry with an operation that is forwarded to the server of a document, which asks for a credential.
+fn forwarded(scheme: &Value) -> Registry {
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Shop", "version": "1" },
+        "servers": [{ "url": "https://shop.example.com" }],
+        "paths": { "/list": { "get": { "operationId": "list", "security": [{ "login": [] }], "responses": {} } } },
+        "components": { "securitySchemes": { "login": scheme } },
+    });
+    let registry = Registry::new();
+    let config = HttpConfig::new().with_namespace("shop");
+    registry.register_all(from_openapi_value(&document, config).unwrap()).unwrap();
+    registry
+}
+
+/// Accepts only tokens that are exchanged below the URL of the server itself.
+struct OwnLogin;
+
+impl OwnLogin {
+    fn kind() -> SecurityKind {
+        SecurityKind::OAuth2 { token_url: Some("/token".into()) }
+    }
+}
+
+impl Authenticator for OwnLogin {
+    fn authenticate(&self, _: &http::request::Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn schemes(&self) -> Vec<SecurityScheme> {
+        vec![SecurityScheme::owned("own", Self::kind())]
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn the_document_leads_to_no_path_of_another_server() {
+    let told = async |server: HttpServer| serve(server).await.get("/openapi.json").await.json();
+    let schemes = |document: &Value| document["components"]["securitySchemes"].clone();
+    let tokens = || BearerTokens::new().with_token("t", Identity::new("ann"));
+    let oauth =
+        |url: &str| json!({ "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": url, "scopes": {} } } });
+    let oidc = json!({ "type": "openIdConnect", "openIdConnectUrl": "/oidc" });
+    let (absolute, bare) = ("https://id.example.com/token", json!({ "type": "oauth2", "flows": {} }));
+    let with_url = "/oauth/token?audience=https://api.example.com";
+    let of_oauth = |url: &'static str| SecurityKind::OAuth2 { token_url: Some(url.into()) };
+    for (kind, scheme, published) in [
+        (of_oauth(absolute), oauth(absolute), oauth(absolute)),
+        (of_oauth("/oauth/token"), oauth("/oauth/token"), bare.clone()),
+        (of_oauth(with_url), oauth(with_url), bare.clone()),
+        (SecurityKind::OpenIdConnect { url: "/oidc".into() }, oidc, json!({ "type": "http", "scheme": "bearer" })),
+    ] {
+        let server = HttpServer::new(forwarded(&scheme)).with_authenticator(tokens());
+        assert_eq!(schemes(&told(server).await), json!({ "login": published }));
+        // A URL of an operation that is carried out here is one of this server.
+        let own = SecurityScheme::owned("login", kind);
+        let server = HttpServer::new(secured(own)).with_authenticator(tokens());
+        assert_eq!(schemes(&told(server).await), json!({ "login": scheme }));
+    }
+    // So is that of its authenticator, which callers need in place of what the other server asks for.
+    let key = json!({ "type": "apiKey", "in": "header", "name": "X-Key" });
+    for (scheme, published) in [
+        (key, json!({ "own": oauth("/token") })),
+        (oauth("/token"), json!({ "login": oauth("/token") })),
+        (oauth("/oauth/token"), json!({ "login": bare })),
+    ] {
+        let server = HttpServer::new(forwarded(&scheme)).with_authenticator(OwnLogin);
+        assert_eq!(schemes(&told(server).await), published);
+    }
 }
 
 #[tokio::test]

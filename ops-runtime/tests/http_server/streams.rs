@@ -6,11 +6,12 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::envelope::{EventMeta, HttpMeta};
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::registry::OutputPolicy;
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
-use ops_runtime::{CallError, HttpClient, HttpConfig, Registry, operation};
+use ops_runtime::{CallError, HttpClient, HttpConfig, Registry, ResponseEnvelope, operation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ async fn events_have_ids_and_an_end() {
     assert_eq!(again.await.body, "id: 8\ndata: \"1 after 7\"\n\ndata: [DONE]\n\n");
     let path = "GET /operations/math/count?input=%7B%22to%22%3A1%7D";
     let other = server.send(path, &["last-event-id: größe-7"], "").await;
-    assert_eq!(other.body, "id: 1\ndata: \"1 after größe-7\"\n\ndata: [DONE]\n\n");
+    assert_eq!(other.body, "data: \"1 after größe-7\"\n\ndata: [DONE]\n\n");
 }
 
 #[tokio::test]
@@ -53,7 +54,7 @@ async fn a_field_of_an_event_that_is_null_is_left_out() {
     let registry = Registry::new();
     registry.register(Registration::new(spec, handler)).unwrap();
     let server = serve(HttpServer::new(registry)).await;
-    assert_eq!(server.get("/watch").await.body, "id: 1\ndata: x\n\nevent: y\nid: 2\ndata: null\n\n");
+    assert_eq!(server.get("/watch").await.body, "id: 1\ndata: x\n\nevent: y\nid: 2\ndata: null\n\n: [DONE]\n\n");
 }
 
 #[tokio::test]
@@ -186,7 +187,7 @@ async fn what_fills_the_silence_is_no_item() {
         let server = serve(HttpServer::new(registry).with_options(options)).await;
         let sent = server.get("/watch").await.body;
         let plain = match content_type {
-            "text/event-stream" => "id: 1\ndata: {\"n\":7}\n\nid: 2\ndata: {\"n\":8}\n\n",
+            "text/event-stream" => "id: 1\ndata: {\"n\":7}\n\nid: 2\ndata: {\"n\":8}\n\n: [DONE]\n\n",
             "application/x-ndjson" => "{\"n\":7}\n{\"n\":8}\n",
             _ => "\u{1e}{\"n\":7}\n\u{1e}{\"n\":8}\n",
         };
@@ -277,7 +278,7 @@ async fn a_stream_has_the_status_that_is_described_for_it() {
         let registry = Registry::new();
         registry.register(Registration::new(spec, handler)).unwrap();
         let answer = serve(HttpServer::new(registry)).await.get("/watch").await;
-        assert_eq!((answer.status, answer.body.as_str()), (status, "id: 1\ndata: 7\n\n"), "{range:?}");
+        assert_eq!((answer.status, answer.body.as_str()), (status, "id: 1\ndata: 7\n\n: [DONE]\n\n"), "{range:?}");
     }
 }
 
@@ -398,4 +399,102 @@ async fn a_stream_that_may_change_something_is_known_as_such() {
         let path = format!("POST /operations/ai/{name}");
         assert_eq!(server.send(&path, &["content-type: application/json"], "{}").await.status, 200, "{name}");
     }
+}
+
+/// Sets an id where a client can continue.
+#[operation(namespace = "t", http = "GET /pages")]
+async fn pages() -> impl Stream<Item = ResponseEnvelope<u32>> {
+    futures_util::stream::iter(["", "cursor-A", "", "100", ""].map(|id| {
+        let mut meta = HttpMeta::new(200, "");
+        meta.event = Some(EventMeta::new("message", id));
+        ResponseEnvelope::http(7, meta)
+    }))
+}
+
+const PAGES: &str = "id: 1\ndata: 7\n\nid: cursor-A\ndata: 7\n\ndata: 7\n\nid: 100\ndata: 7\n\ndata: 7\n\n: [DONE]\n\n";
+
+/// A client that reconnects names the last id, which the handler knows.
+#[tokio::test]
+async fn no_number_comes_after_an_id_of_a_handler() {
+    let registry = Registry::new();
+    registry.register(Pages).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    assert_eq!(server.get("/pages").await.body, PAGES);
+    assert_eq!(server.get("/operations/t/pages").await.body, PAGES.replace(": [", "data: ["));
+    // Before its first id, the numbers continue. An id that is not a number was the handler's own.
+    for (last, first) in [("7", "id: 8\n"), ("", "id: 1\n"), ("cursor-A", "")] {
+        let later = server.send("GET /pages", &[&format!("last-event-id: {last}")], "").await;
+        assert_eq!(later.body, PAGES.replacen("id: 1\n", first, 1), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn a_function_gives_lines_at_its_path() {
+    let registry = Registry::new();
+    registry.register(Pages).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let (events, lines) = (("text/event-stream", PAGES), ("application/x-ndjson", "7\n7\n7\n7\n7\n"));
+    for (accept, (kind, body)) in [
+        ("*/*", events),
+        ("application/x-ndjson", lines),
+        ("application/x-ndjson, text/event-stream", events),
+        ("application/x-ndjson, text/event-stream;q=0.1", lines),
+    ] {
+        let answer = server.send("GET /pages", &[&format!("accept: {accept}")], "").await;
+        assert_eq!((answer.header("content-type"), answer.body.as_str()), (Some(kind), body), "{accept}");
+    }
+    let document = server.get("/openapi.json").await.json();
+    let content = &document["paths"]["/pages"]["get"]["responses"]["200"]["content"];
+    let item = json!({ "type": "integer", "format": "uint32", "minimum": 0 });
+    assert_eq!(content["text/event-stream"]["schema"], item);
+    assert_eq!(content["application/x-ndjson"]["schema"], json!({ "type": "array", "items": item }));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    let items: Vec<_> = client.subscribe::<Pages>(PagesInput {}).await.unwrap().collect().await;
+    assert_eq!(items.into_iter().map(|item| item.unwrap().data).collect::<Vec<_>>(), [7; 5]);
+}
+
+#[operation(namespace = "shop", http = "GET /items", errors(TooMany = 409))]
+async fn items(limit: u32) -> Result<Vec<u32>, CallError> {
+    Ok((0..limit).collect())
+}
+
+#[operation(namespace = "shop", http = "GET /items", errors(Gone = 410))]
+async fn items_stream(since: Option<u32>) -> Result<impl Stream<Item = u32>, CallError> {
+    Ok(futures_util::stream::iter(since))
+}
+
+#[operation(namespace = "shop", http = "GET /orders")]
+async fn orders(limit: u32) -> Vec<u32> {
+    (0..limit).collect()
+}
+
+#[operation(namespace = "shop", http = "GET /orders")]
+async fn orders_stream(limit: u32) -> impl Stream<Item = u32> {
+    futures_util::stream::iter(0..limit)
+}
+
+/// The document has the requests of every operation: one for a result and a stream only if they take the same.
+#[tokio::test]
+async fn a_result_and_a_stream_with_other_inputs_are_two_operations() {
+    let registry = Registry::new();
+    registry.register_all([Registration::from(Items), ItemsStream.into(), Orders.into(), OrdersStream.into()]).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let document = server.get("/openapi.json").await.json();
+    let told = |path: &str| {
+        let operation = &document["paths"][path]["get"];
+        let parameters = operation["parameters"].as_array().unwrap().iter();
+        let parameters: Vec<&str> = parameters.map(|own| own["name"].as_str().unwrap()).collect();
+        let responses: Vec<&str> = operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
+        let content = operation["responses"]["200"]["content"].as_object().unwrap();
+        (parameters, responses, content.keys().map(String::as_str).collect::<Vec<_>>())
+    };
+    let (json, streams) = ("application/json", ["text/event-stream", "application/x-ndjson"]);
+    assert_eq!(told("/items"), (vec!["limit"], vec!["200", "409", "default"], vec![json]));
+    assert_eq!(told("/items#items_stream"), (vec!["since"], vec!["200", "410", "default"], streams.to_vec()));
+    assert_eq!(told("/orders"), (vec!["limit"], vec!["200", "default"], vec![json, streams[0], streams[1]]));
+    assert_eq!(document["paths"].as_object().unwrap().len(), 3, "{document}");
+    let (api, _) = openapi::read(&document, &ReadOptions::new().with_namespace("shop")).unwrap();
+    let mut ids: Vec<&str> = api.operations.iter().map(|spec| spec.id.as_ref()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["shop.items", "shop.items_stream", "shop.orders", "shop.orders_stream"]);
 }

@@ -91,8 +91,9 @@ pub const fn success(status: u16, gives: Option<&'static str>) -> HttpResponse {
     }
 }
 
-/// The response of a subscription.
-pub const EVENTS: &[HttpResponse] = const { &[HttpResponse::new(OK, "text/event-stream")] };
+/// The responses of a subscription: events, or lines for a client that prefers them.
+pub const ITEMS: &[HttpResponse] =
+    const { &[HttpResponse::new(OK, "text/event-stream"), HttpResponse::new(OK, "application/x-ndjson")] };
 
 /// The content type of a body of several properties: of files and other fields, if one of them is bytes.
 pub const fn type_of_rest(are_bytes: &[bool]) -> &'static str {

@@ -12,8 +12,8 @@ export class BodyForm {
   #field = null;
   #isText = false;
 
-  constructor(api, form, { required, description, content }, title) {
-    Object.assign(this, { api, form, required, content });
+  constructor(api, form, { required, description, content, served }, title) {
+    Object.assign(this, { api, form, required, content, served });
     this.element = null;
     if (!content.length) return;
     this.box = el("div");

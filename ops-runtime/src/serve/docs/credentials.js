@@ -45,8 +45,8 @@ export class Credentials {
   }
 
   /**
-   * What is sent for these ways to authenticate: the first for which all is there. `secrets` says for each header or pair
-   * of the query how it is written without its secret.
+   * What is sent for these ways to authenticate: the first for which all is there. `secrets` says for each header how it is
+   * written without its secret. A pair of the query, and the header of a key, have the name of their scheme after their value.
    */
   for(ways, schemes) {
     const out = { headers: [], query: [], secrets: [], cookies: false };
@@ -64,13 +64,13 @@ export class Credentials {
 
   #add(scheme, out) {
     const value = this.#value(scheme.name);
-    const header = (name, value, secret) => {
+    const header = (name, value, ...secret) => {
       out.headers.push([name, value]);
-      out.secrets.push([name, secret]);
+      out.secrets.push([name, ...secret]);
     };
     if (isCookie(scheme)) out.cookies = true;
-    else if (scheme.type === "apiKey" && scheme.in === "query") out.query.push([scheme.key, value]);
-    else if (scheme.type === "apiKey") header(scheme.key, value, "$API_KEY");
+    else if (scheme.type === "apiKey" && scheme.in === "query") out.query.push([scheme.key, value, scheme.name]);
+    else if (scheme.type === "apiKey") header(scheme.key, value, "$API_KEY", scheme.name);
     else if (isBasic(scheme)) {
       const pair = `${this.#value(`${scheme.name} user`)}:${this.#value(`${scheme.name} password`)}`;
       header(

@@ -88,7 +88,7 @@ export class ApiDocument {
 
   /**
    * The parameters of an operation, those of its path included. Its own replace these. `property` is the name of each in
-   * the operation's input, where the second of a name says also where it is.
+   * the input of a client, where the second of a name says also where it is, and `served` that in the server's input.
    */
   parameters({ item, node }) {
     const all = new Map();
@@ -100,18 +100,18 @@ export class ApiDocument {
     return [...all.values()].map((parameter) => {
       const property = names.has(parameter.name) ? `${parameter.name}_${parameter.in}` : parameter.name;
       names.add(property);
-      return { ...parameter, property };
+      return { ...parameter, property, served: text(parameter["x-ops-property"]) || property };
     });
   }
 
-  /** The request body, and its content types. */
+  /** The request body, and its content types. `served` is its name in the server's input; empty if it is the rest of that. */
   body({ node }) {
     const body = this.resolve(node.requestBody);
     return {
       required: body.required === true,
       description: text(body.description),
       content: this.content(body),
-      node: body,
+      served: own(body, "x-ops-property") ?? "body",
     };
   }
 

@@ -214,16 +214,16 @@ export class Operation {
     ];
   }
 
-  /** The field for a place in the input. */
+  /** The field for a place in the server's input. */
   #field(pointer) {
     const names = pointer
       .split("/")
       .slice(1)
       .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
-    if (this.isById) return this.body.find(names);
-    const own = this.#parameters.find(({ parameter }) => parameter.property === names[0]);
+    const own = this.#parameters.find(({ parameter }) => parameter.served === names[0]);
     if (own) return own.field.find(names.slice(1));
-    return names[0] === "body" ? this.body.find(names.slice(1)) : null;
+    if (this.isById || this.body.served === "") return this.body.find(names);
+    return names[0] === this.body.served ? this.body.find(names.slice(1)) : null;
   }
 
   stop() {

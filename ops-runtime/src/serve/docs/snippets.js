@@ -7,9 +7,13 @@ function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A word in which the shell puts what a variable holds. */
-function filled(text) {
-  return `"${text.replace(/["\\`]/g, "\\$&")}"`;
+/**
+ * A header whose value ends with a variable, which the shell replaces. The name is the document's: in double quotes, it
+ * could be code.
+ */
+function filled([name, value]) {
+  const [text, variable] = `${name}: ${value}`.split(/(\$\w+)$/);
+  return `${quoted(text)}"${variable}"`;
 }
 
 /** A value of `-F` for curl, which would end it at a comma or a semicolon without quotes. */
@@ -20,7 +24,7 @@ function formValue(text) {
 /** The call for `curl`. `secrets` are headers with a variable in place of the secret. */
 export function curl(url, request, secrets, streams) {
   const lines = [
-    `curl ${streams ? "-N " : ""}${request.method === "GET" ? "" : request.method === "HEAD" ? "-I " : `-X ${request.method} `}${quoted(url)}`,
+    `curl ${streams ? "-N " : ""}${request.method === "GET" ? "" : request.method === "HEAD" ? "-I " : `-X ${quoted(request.method)} `}${quoted(url)}`,
   ];
   // In a URL these are patterns of curl's own.
   if (/[[\]{}]/.test(url)) lines.push("-g");
@@ -28,7 +32,7 @@ export function curl(url, request, secrets, streams) {
     lines.push(`-H ${quoted(value === "" ? `${name};` : `${name}: ${value}`)}`),
   );
   request.cookies.forEach(([name, value]) => lines.push(`-b ${quoted(`${name}=${value}`)}`));
-  secrets.forEach(([name, value]) => lines.push(`-H ${filled(`${name}: ${value}`)}`));
+  secrets.forEach((secret) => lines.push(`-H ${filled(secret)}`));
   if (request.parts) {
     for (const [name, value, type] of request.parts) {
       if (value instanceof File) lines.push(`-F ${quoted(`${name}=@${formValue(value.name)}`)}`);
@@ -94,35 +98,52 @@ function rustValue(value, indent) {
 }
 
 /** The call for the command `ops`. */
-export function ops(document, { operationId }, input, names) {
-  const lines = [`ops call ${quoted(document)} ${quoted(operationId)}`];
+export function ops(document, { operationId, method, path }, input, names) {
+  // A name that begins with a hyphen would be an option.
+  const called = operationId.startsWith("-") ? `${method} ${path}` : operationId;
+  const lines = [`ops call ${quoted(document)} ${quoted(called)}`];
   const pairs = [];
   const rest = {};
   for (const [name, value] of Object.entries(input)) collect(name, value, pairs, rest, [name]);
   pairs.forEach(([path, value]) => lines.push(quoted(`${path}=${value}`)));
   if (Object.keys(rest).length) lines.push(`--input ${quoted(JSON.stringify(rest))}`);
   if (names.bearer) lines.push("--bearer-env TOKEN");
-  names.header.forEach(([name, value]) => lines.push(`--header ${filled(`${name}: ${value}`)}`));
+  // There is no option for a pair of the query. The command reads such a key from a variable, and the document says where it
+  // goes. Keys in headers are then in variables, too: the command sends none unless it knows all that the operation needs.
+  const schemes = names.query.length ? [...names.query, ...names.header].map(([, , scheme]) => scheme) : [];
+  const keys = schemes.filter((scheme) => scheme !== undefined);
+  names.header
+    .filter(([, , scheme]) => !keys.includes(scheme))
+    .forEach((secret) => lines.push(`--header ${filled(secret)}`));
+  if (keys.length) {
+    lines[0] = [...keys.map((scheme) => `${variable(scheme)}="$API_KEY"`), lines[0]].join(" ");
+    lines.push("--credentials-env OPS");
+  }
   const line = lines.join(" ");
   return line.length < 100 ? line : lines.join(" \\\n  ");
 }
 
+/** The variable that the command reads for a scheme: `shopKey` is `OPS_SHOP_KEY`, so that no other scheme has its key. */
+function variable(scheme) {
+  const words = scheme.replace(/([a-z\d])(?=[A-Z])/g, "$1 ").match(/[A-Za-z\d]+/g);
+  return `OPS_${words?.join("_").toUpperCase() ?? "API_KEY"}`;
+}
+
 /** Scalars are pairs `NAME=VALUE`; all else, and what could be read as something else, is JSON. */
 function collect(name, value, pairs, rest, path) {
-  const isName = /^[A-Za-z_][\w-]*$/;
-  const isPlain =
-    typeof value === "boolean" || typeof value === "number" || (typeof value === "string" && value.trim() !== "");
-  if (isName.test(path.at(-1)) && isPlain) pairs.push([path.join("."), plain(value)]);
+  if (isPair(path.at(-1), value)) pairs.push([path.join("."), plain(value)]);
   else if (
     path.length === 1 &&
     isObject(value) &&
     Object.keys(value).length &&
-    Object.entries(value).every(
-      ([inner, item]) =>
-        isName.test(inner) &&
-        (typeof item === "boolean" || typeof item === "number" || (typeof item === "string" && item.trim() !== "")),
-    )
+    Object.entries(value).every(([inner, item]) => isPair(inner, item))
   ) {
     Object.entries(value).forEach(([inner, item]) => collect(inner, item, pairs, rest, [...path, inner]));
   } else rest[name] = value;
+}
+
+/** True if a member can be a pair. A value that begins with `@` would be the name of a file. */
+function isPair(name, value) {
+  const isText = typeof value === "string" && value.trim() !== "" && !value.startsWith("@");
+  return /^[A-Za-z_][\w-]*$/.test(name) && (typeof value === "boolean" || typeof value === "number" || isText);
 }

@@ -31,6 +31,8 @@ export async function* events(body) {
   let event = { type: "", data: [] };
   let id;
   for await (const text of lines(body)) {
+    // So a server of ours says that the stream is over where an event would be an item.
+    if (text === ": [DONE]") yield { type: "message", data: "[DONE]", id };
     if (text === "") {
       if (event.data.length) yield { type: event.type || "message", data: event.data.join("\n"), id };
       event = { type: "", data: [] };

@@ -1,10 +1,17 @@
 //! Parameters and bodies in the document: the inverse of how a document's are read.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::components::{Components, Scope};
+use crate::model::keywords::says_nothing;
 use crate::model::media::{Media, essence};
-use crate::{HttpBinding, HttpBody, HttpParameter, Literal, ParameterLocation, ParameterStyle};
+use crate::{HttpBinding, HttpBody, HttpParameter, Literal, OperationSpec, ParameterLocation, ParameterStyle};
+
+/// The member that names the input's property for a parameter or a body, if the two names differ. It is empty for a body
+/// that is the rest of the input. Violations have pointers into the input.
+const PROPERTY: &str = "x-ops-property";
 
 /// The input of an operation: its schema, the scope of its references, and its required properties.
 pub(super) struct Input {
@@ -76,6 +83,9 @@ fn parameter(own: &HttpParameter, input: &Input, needs: bool, components: &mut C
         ParameterLocation::QueryString => "querystring",
     };
     let mut out = Map::from_iter([("name".to_owned(), Value::from(&*own.name)), ("in".to_owned(), place.into())]);
+    if own.property != own.name {
+        out.insert(PROPERTY.into(), Value::from(&*own.property));
+    }
     let schema = match &own.fixed {
         Some(value) => fixed(value),
         None => input.property(&own.property).cloned().unwrap_or(Value::Bool(true)),
@@ -107,6 +117,26 @@ fn parameter(own: &HttpParameter, input: &Input, needs: bool, components: &mut C
     }
     out.insert("schema".into(), schema);
     Value::Object(out)
+}
+
+/// The parts of a request that a caller sets: the parameters, the bodies, and the schema of the input. `None` if unknown.
+///
+/// What the operation sets itself is left out, and so is the schema of a body with such a property: it depends on its value.
+pub(super) fn of_caller(spec: &OperationSpec) -> Option<(Vec<&HttpParameter>, Vec<HttpBody>, Value)> {
+    let http = spec.http()?;
+    let mut input = spec.input.to_value().ok()?.into_owned();
+    if let Some(members) = input.as_object_mut() {
+        // A Rust type has a name and a text of its own.
+        members.retain(|key, _| key != "title" && key != "description");
+    }
+    for body in http.bodies.iter().filter(|body| !body.fixed.is_empty()) {
+        if let Some(properties) = input.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.shift_remove(body.property.as_ref());
+        }
+    }
+    let parameters = http.parameters.iter().filter(|own| own.fixed.is_none()).collect();
+    let plain = |body: &HttpBody| HttpBody { fixed: Cow::Borrowed(&[]), variant: None, ..body.clone() };
+    Some((parameters, http.bodies.iter().map(plain).collect(), input))
 }
 
 /// True if a parameter is none of OpenAPI 3.1.
@@ -174,7 +204,34 @@ pub(super) fn body(binding: &HttpBinding, input: &Input, components: &mut Compon
     if binding.requires_body(first, &input.schema) {
         out.insert("required".into(), true.into());
     }
+    if first.property != "body" {
+        out.insert(PROPERTY.into(), Value::from(&*first.property));
+    }
     Some(Value::Object(out))
+}
+
+/// Gives a type to each part of a multipart body that may be any value: without one, it would be a file (OpenAPI 3.1, section
+/// 4.8.15).
+pub(super) fn add_types(body: &mut Value, components: &mut Components) {
+    let contents = body.get_mut("content").and_then(Value::as_object_mut).into_iter().flatten();
+    for (_, media) in contents.filter(|(content_type, _)| is_multipart(content_type)) {
+        let Some(schema) = media.get_mut("schema") else { continue };
+        let next = |schema: &Value| schema.get("$ref").and_then(Value::as_str).map(str::to_owned);
+        let (mut reference, mut last) = (next(schema), None);
+        // A chain of references ends soon, or never.
+        for _ in 0..16 {
+            let Some(target) = reference.as_deref().and_then(|reference| components.target(reference)) else { break };
+            last = std::mem::replace(&mut reference, next(target));
+        }
+        let target = last.and_then(|last| components.target(&last));
+        let schema = target.unwrap_or(schema);
+        let parts = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for part in parts.into_iter().flat_map(Map::values_mut).filter(|part| says_nothing(part)) {
+            let mut members = part.as_object().cloned().unwrap_or_default();
+            members.insert("type".into(), json!(["array", "boolean", "null", "number", "object", "string"]));
+            *part = Value::Object(members);
+        }
+    }
 }
 
 fn media_type(body: &HttpBody, schema: Value) -> Value {
@@ -261,6 +318,11 @@ pub(super) fn untitled(schema: &Value) -> Value {
         members.shift_remove("title");
     }
     schema
+}
+
+/// True if a content type holds parts.
+pub(super) fn is_multipart(content_type: &str) -> bool {
+    Media::of(content_type) == Media::Multipart
 }
 
 /// True if a content type holds JSON.

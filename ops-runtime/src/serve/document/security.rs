@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::model::text::has_scheme;
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityScheme};
 
 /// The security schemes of the document, and those of the authenticator.
@@ -20,8 +21,9 @@ impl Security {
         Self { schemes: BTreeMap::new(), known, is_exact }
     }
 
-    /// The alternatives to authenticate at an operation; `None` if it needs none.
-    pub(super) fn of(&mut self, spec: &OperationSpec) -> Option<Value> {
+    /// The alternatives to authenticate at an operation; `None` if it needs none. `is_foreign` is true if the operation may be
+    /// forwarded to another server: its schemes are then those of that server.
+    pub(super) fn of(&mut self, spec: &OperationSpec, is_foreign: bool) -> Option<Value> {
         let mut ways: Vec<Vec<(String, Vec<String>)>> = Vec::new();
         for way in spec.http().map_or(&[][..], |http| &http.security) {
             let is_known = |scheme: &SecurityScheme| self.known.iter().any(|known| is_like(&known.kind, &scheme.kind));
@@ -31,11 +33,13 @@ impl Security {
                 let scopes: Vec<String> =
                     way.schemes.iter().flat_map(|scheme| scheme.scopes.iter()).map(str::to_owned).collect();
                 let known = self.known.clone();
-                ways.extend(known.iter().map(|scheme| vec![(self.name(scheme), scopes.clone())]));
+                ways.extend(known.iter().map(|scheme| vec![(self.name(scheme, false), scopes.clone())]));
                 continue;
             }
-            let schemes =
-                way.schemes.iter().map(|scheme| (self.name(scheme), scheme.scopes.iter().map(str::to_owned).collect()));
+            let schemes = way
+                .schemes
+                .iter()
+                .map(|scheme| (self.name(scheme, is_foreign), scheme.scopes.iter().map(str::to_owned).collect()));
             ways.push(schemes.collect());
         }
         let mut each_once = Vec::new();
@@ -72,7 +76,7 @@ impl Security {
         let mut ways: Vec<_> = ways.into_iter().filter(|way| !way.is_empty()).collect();
         if ways.is_empty() {
             let known = self.known.clone();
-            ways = known.iter().map(|scheme| vec![(self.name(scheme), Vec::new())]).collect();
+            ways = known.iter().map(|scheme| vec![(self.name(scheme, false), Vec::new())]).collect();
         }
         let with = |way: &Vec<(String, Vec<String>)>, scopes: &[String]| {
             let mut way = way.clone();
@@ -87,9 +91,11 @@ impl Security {
         ways.iter().flat_map(|way| choices.iter().map(|scopes| with(way, scopes)).collect::<Vec<_>>()).collect()
     }
 
-    /// The name of a scheme in the document: its own, unless another scheme has it.
-    fn name(&mut self, scheme: &SecurityScheme) -> String {
-        let described = described(&scheme.kind);
+    /// The name of a scheme in the document: its own, unless another scheme has it. `is_foreign` is true for a scheme of another
+    /// server, unless ours has it, too.
+    fn name(&mut self, scheme: &SecurityScheme, is_foreign: bool) -> String {
+        let is_foreign = is_foreign && !self.known.iter().any(|known| known.kind == scheme.kind);
+        let described = if is_foreign { of_another(&scheme.kind) } else { described(&scheme.kind) };
         let plain: String =
             scheme.name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
         let mut name = plain.clone();
@@ -137,5 +143,18 @@ fn described(kind: &SecurityKind) -> Value {
         SecurityKind::OpenIdConnect { url } => json!({ "type": "openIdConnect", "openIdConnectUrl": url }),
         SecurityKind::Other(kind) if kind.eq_ignore_ascii_case("mutualTLS") => json!({ "type": "mutualTLS" }),
         SecurityKind::Other(scheme) => json!({ "type": "http", "scheme": scheme }),
+    }
+}
+
+/// A scheme of another server as a security scheme object, without a URL that is relative to that server. In our document, it
+/// would be one of our own, and callers would send us their secrets.
+fn of_another(kind: &SecurityKind) -> Value {
+    let is_relative = |url: &str| !url.is_empty() && !has_scheme(url);
+    match kind {
+        SecurityKind::OAuth2 { token_url: Some(url) } if is_relative(url) => {
+            described(&SecurityKind::OAuth2 { token_url: None })
+        }
+        SecurityKind::OpenIdConnect { url } if is_relative(url) => described(&SecurityKind::Bearer),
+        kind => described(kind),
     }
 }

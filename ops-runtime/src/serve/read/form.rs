@@ -29,15 +29,18 @@ pub(super) fn object(
         Ok(None) => {}
         Err(message) => faults.push(below(at, name, message)),
     };
-    for field in fields {
-        put(&field.name, described(field, &shape.property(&field.name), &mut pairs));
-    }
-    for field in fields {
-        let Some(parameter) = styled(field) else { continue };
-        put(&field.name, style::spread(&parameter, &shape.property(&field.name), &mut pairs));
+    for field in fields.iter().filter(|field| field.style.is_none()) {
+        put(&field.name, Ok(json(field, &shape.property(&field.name), &mut pairs)));
     }
     // There may be many names, and the shape is the same for all undeclared ones.
     let (declared, others) = (shape.names(), shape.others());
+    let is_other = |own: &str, name: &str| {
+        let is_another = |name: &str| name != own && declared.binary_search(&name).is_ok();
+        let root = tree::root(name);
+        // `name[x]` is a part of a value only if that value may have parts.
+        is_another(name) || is_another(root) && may_have_parts(&shape.property(root))
+    };
+    styled(fields, shape, &mut pairs, is_other, &mut put);
     for (name, own) in groups(pairs, &declared) {
         let mut own = Pairs { all: own, escaping: Escaping::Form };
         let read = match declared.binary_search(&name.as_str()) {
@@ -73,13 +76,43 @@ pub(super) fn below(at: &str, name: &str, message: impl Into<String>) -> Fault {
     Fault { pointer: format!("{at}/{}", crate::pointer::escaped(name)), message: message.into() }
 }
 
-/// A field with a description.
-fn described(field: &HttpField, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
-    if let Some(parameter) = styled(field) {
-        return style::pairs(&parameter, shape, pairs);
+/// Reads the fields that have a style, and gives each to `put`. `is_other` gets the name of a map and that of a pair, and is true
+/// if the pair belongs to another field.
+pub(super) fn styled(
+    fields: &[HttpField],
+    shape: &Shape,
+    pairs: &mut Pairs,
+    is_other: impl Fn(&str, &str) -> bool,
+    mut put: impl FnMut(&str, Read<Option<Value>>),
+) {
+    let parameters: Vec<HttpParameter> = fields.iter().filter_map(parameter).collect();
+    let mut absent = Vec::new();
+    for parameter in &parameters {
+        let own = shape.property(&parameter.name);
+        match style::pairs(parameter, &own, pairs) {
+            Ok(None) => absent.push((parameter, own)),
+            read => put(&parameter.name, read),
+        }
     }
+    style::spread(absent, pairs, |own, name| is_other(&own.name, name), |own, read| put(&own.name, read));
+}
+
+/// A field with a style, as a parameter. `None` if it has no style.
+fn parameter(field: &HttpField) -> Option<HttpParameter> {
+    let (style, explode) = field.style?;
+    let mut parameter = HttpParameter::owned(ParameterLocation::Query, field.name.clone()).with_style(style, explode);
+    parameter.allow_reserved = field.allow_reserved;
+    Some(parameter)
+}
+
+/// True if a value may be an object or a list.
+fn may_have_parts(shape: &Shape) -> bool {
+    shape.types() == Types::NOTHING || shape.may_be(Types::ARRAY.or(Types::OBJECT))
+}
+
+/// A list or an object that a field has as JSON.
+fn json(field: &HttpField, shape: &Shape, pairs: &mut Pairs) -> Option<Value> {
     let is_json = field.content_type.as_deref().is_some_and(media::is_json);
-    let is_compound = shape.types() == Types::NOTHING || shape.may_be(Types::ARRAY.or(Types::OBJECT));
     let is_own = |value: &str| {
         let text = pairs.escaping.undo(value).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
@@ -87,21 +120,13 @@ fn described(field: &HttpField, shape: &Shape, pairs: &mut Pairs) -> Read<Option
     };
     // Only lists and objects are JSON; everything else is a plain field.
     let mut own = pairs.all.iter().filter(|pair| pair.name == field.name);
-    if let (true, Some(pair), None) = (is_json && is_compound, own.next(), own.next())
+    if let (true, Some(pair), None) = (is_json && may_have_parts(shape), own.next(), own.next())
         && let Some(value) = is_own(&pair.value)
     {
         pairs.take(&field.name);
-        return Ok(Some(value));
+        return Some(value);
     }
-    Ok(None)
-}
-
-/// The parameter that a field of a style of its own is like.
-pub(super) fn styled(field: &HttpField) -> Option<HttpParameter> {
-    let (style, explode) = field.style?;
-    let mut parameter = HttpParameter::owned(ParameterLocation::Query, field.name.clone()).with_style(style, explode);
-    parameter.allow_reserved = field.allow_reserved;
-    Some(parameter)
+    None
 }
 
 /// A field without a description: a deep object if it has keys, else one value or several.

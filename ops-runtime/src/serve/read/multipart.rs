@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::form::{below, styled};
 use super::room::Room;
 use super::shape::{Shape, Types};
-use super::style;
+use super::style::{Read, TWICE};
 use super::text::{Escaping, Fault, Pair, Pairs, Unread, nodes, nodes_of_json};
 use crate::model::media::{Form, charset, form, is_utf8};
 use crate::model::parameters::{file_name, parameter};
@@ -157,28 +157,32 @@ impl Reader<'_> {
         part.file_name.is_some() || is_bytes(self.field(name), &self.shape.property(name))
     }
 
+    /// The text of a part; `None` if it is a file, or no text.
+    fn text<'p>(&self, part: &'p Part) -> Option<Cow<'p, str>> {
+        if self.is_file(part) { None } else { part.text().ok() }
+    }
+
     fn object(&mut self, parts: &[Part]) -> Result<Map<String, Value>, Vec<Fault>> {
         let (body, shape, at) = (self.body, self.shape, self.body.pointer());
         let (mut members, mut faults) = (Map::new(), Vec::new());
-        // Parts with a style are read like the fields of a form.
+        // Parts with a style are read like the fields of a form, unless one of the name is a file, or no text.
         let has_styles = body.fields.iter().any(|field| field.style.is_some());
-        let texts = parts.iter().filter(|part| has_styles && !self.is_file(part)).filter_map(|part| {
-            let value = part.text().ok()?.into_owned();
-            Some(Pair { name: part.name.clone()?, value, is_taken: false })
+        let whole = parts.iter().filter(|part| has_styles && self.text(part).is_none());
+        let whole: HashSet<&str> = whole.filter_map(|part| part.name.as_deref()).collect();
+        let texts = parts.iter().filter(|_| has_styles).filter_map(|part| {
+            let name = part.name.as_deref().filter(|name| !whole.contains(name))?;
+            Some(Pair { name: name.to_owned(), value: self.text(part)?.into_owned(), is_taken: false })
         });
         let mut pairs = Pairs { all: texts.collect(), escaping: Escaping::None };
-        for field in body.fields.iter() {
-            let Some(parameter) = styled(field) else { continue };
-            let shape = shape.property(&field.name);
-            let read = style::pairs(&parameter, &shape, &mut pairs).and_then(|value| match value {
-                Some(value) => Ok(Some(value)),
-                None => style::spread(&parameter, &shape, &mut pairs),
-            });
-            match read {
-                Ok(value) => super::text::put(&mut members, &field.name, value),
-                Err(message) => faults.push(below(&at, &field.name, message)),
-            }
-        }
+        let (declared, others) = (shape.names(), shape.others());
+        let mut put = |name: &str, read: Read<Option<Value>>| match read {
+            // The parts of a value with a style may have other names, beside a file with this name.
+            Ok(Some(_)) if members.contains_key(name) => faults.push(below(&at, name, TWICE)),
+            Ok(value) => super::text::put(&mut members, name, value),
+            Err(message) => faults.push(below(&at, name, message)),
+        };
+        let is_other = |own: &str, name: &str| name != own && declared.binary_search(&name).is_ok();
+        styled(&body.fields, shape, &mut pairs, is_other, &mut put);
         let styled: HashSet<&str> =
             pairs.all.iter().filter(|pair| pair.is_taken).map(|pair| pair.name.as_str()).collect();
         let mut groups: Vec<(&str, Vec<&Part>)> = Vec::new();
@@ -191,17 +195,13 @@ impl Reader<'_> {
                 None => groups.push((name, vec![part])),
             }
         }
-        let (declared, others) = (shape.names(), shape.others());
         for (name, own) in groups {
             let field = body.fields.iter().find(|field| field.name == name);
             let read = match declared.binary_search(&name) {
                 Ok(_) => self.several(&own, field, &shape.property(name)),
                 Err(_) => self.several(&own, field, &others),
             };
-            match read {
-                Ok(value) => drop(members.insert(name.to_owned(), value)),
-                Err(message) => faults.push(below(&at, name, message)),
-            }
+            put(name, read.map(Some));
         }
         if faults.is_empty() { Ok(members) } else { Err(faults) }
     }
@@ -232,7 +232,7 @@ impl Reader<'_> {
                 let item = shape.item();
                 parts.iter().map(|part| self.one(part, field, &item)).collect::<Result<_, _>>().map(Value::Array)
             }
-            _ => Err("is given more than once".to_owned()),
+            _ => Err(TWICE.to_owned()),
         }
     }
 

@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 use super::shape::{Shape, Types};
 use super::text::{Escaping, Pairs};
 use super::tree;
+use crate::model::parameters::end_of_part;
 use crate::{HttpParameter, ParameterLocation, ParameterStyle};
 
 /// The result of reading a value; the error is a text.
 pub(crate) type Read<T> = Result<T, String>;
 
-const TWICE: &str = "is given more than once";
+pub(super) const TWICE: &str = "is given more than once";
 
 /// The kind of value that the texts are pieces of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(crate) fn header(parameter: &HttpParameter, shape: &Shape, text: &str) -> Re
     let reader = Reader { parameter, shape, escaping: Escaping::None };
     match parameter.style {
         ParameterStyle::Json => reader.json(text),
-        _ if parameter.explode => reader.exploded(&split(text, ",")),
+        _ if parameter.explode => reader.exploded(&reader.pieces(text)),
         _ => reader.joined(text),
     }
 }
@@ -80,8 +81,8 @@ pub(crate) fn pairs(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs)
         let deep = tree::take(&parameter.name, pairs)?;
         return if deep.is_empty() { Ok(None) } else { deep.value(shape, reader.escaping).map(Some) };
     }
-    // A value that can only be an object has no pair with its own name, but it may have a property of that name.
-    if is_spread(parameter) && kind(shape, false) == Kind::Object {
+    // No pair has its name, but it may have a property of that name.
+    if is_nameless(parameter, shape) {
         return Ok(None);
     }
     let values = pairs.take(&parameter.name);
@@ -95,15 +96,40 @@ pub(crate) fn pairs(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs)
     }
 }
 
-/// The value of an object whose properties are pairs of their own, if any is present. Everything else that reads pairs
-/// by name comes first.
-pub(crate) fn spread(parameter: &HttpParameter, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
+/// Reads objects whose properties are pairs of their own, and gives each to `put`. Everything else that reads pairs by name
+/// comes first.
+///
+/// Maps are the last of the objects, because a pair for a declared property of another object would also be one of theirs. A
+/// map leaves the pairs for which `is_other` is true, since they are read later. But it takes a pair with the name of another
+/// object that is no map, because such an object has no pair of its own name.
+pub(crate) fn spread(
+    mut objects: Vec<(&HttpParameter, Shape)>,
+    pairs: &mut Pairs,
+    is_other: impl Fn(&HttpParameter, &str) -> bool,
+    mut put: impl FnMut(&HttpParameter, Read<Option<Value>>),
+) {
+    objects.sort_by_key(|(_, shape)| shape.has_others());
+    let is_key = |name: &str| {
+        objects.iter().any(|(own, shape)| own.name == name && is_nameless(own, shape) && !shape.has_others())
+    };
+    for (parameter, shape) in &objects {
+        put(parameter, object(parameter, shape, pairs, |name| is_other(parameter, name) && !is_key(name)));
+    }
+}
+
+/// The value of an object whose properties are pairs of their own, if any is present.
+fn object(
+    parameter: &HttpParameter,
+    shape: &Shape,
+    pairs: &mut Pairs,
+    is_other: impl Fn(&str) -> bool,
+) -> Read<Option<Value>> {
     if !is_spread(parameter) || !shape.may_be(Types::OBJECT) {
         return Ok(None);
     }
     let names = shape.names();
     let (all, others) = (shape.has_others(), shape.others());
-    let taken = pairs.take_if(|pair| all || names.binary_search(&pair.name.as_str()).is_ok());
+    let taken = pairs.take_if(|pair| all && !is_other(&pair.name) || names.binary_search(&pair.name.as_str()).is_ok());
     let mut members = Map::new();
     let escaping = escaping(parameter, pairs);
     for (name, value) in taken {
@@ -130,6 +156,11 @@ fn escaping(parameter: &HttpParameter, pairs: &Pairs) -> Escaping {
 /// True if the properties of an object are pairs of their own.
 fn is_spread(parameter: &HttpParameter) -> bool {
     parameter.explode && !matches!(parameter.style, ParameterStyle::DeepObject | ParameterStyle::Json)
+}
+
+/// True if a value can only be an object whose properties are pairs of their own, so that no pair has its name.
+fn is_nameless(parameter: &HttpParameter, shape: &Shape) -> bool {
+    is_spread(parameter) && kind(shape, false) == Kind::Object
 }
 
 fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
@@ -161,7 +192,7 @@ impl Reader<'_> {
         // Many clients escape the delimiter as well; in a value that is not text, it can be nothing else.
         let plain = self.escaping.undo(text)?;
         if pieces.len() == 1 && kind == Kind::List && !self.takes_text() {
-            pieces = split(&plain, self.plain_delimiter());
+            pieces = split(&plain, self.parameter.style.plain_delimiter());
         }
         match kind {
             Kind::List => self.items(&pieces),
@@ -257,7 +288,7 @@ impl Reader<'_> {
 
     /// A text split at its delimiters, in the forms that clients write.
     fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
-        let mut delimiters = vec![self.plain_delimiter()];
+        let mut delimiters = vec![self.parameter.style.plain_delimiter()];
         if self.escaping != Escaping::None {
             delimiters.extend(match self.parameter.style {
                 ParameterStyle::SpaceDelimited => ["%20", "+"],
@@ -267,7 +298,12 @@ impl Reader<'_> {
         }
         let mut pieces = Vec::new();
         let mut rest = text;
+        let is_header = self.parameter.location == ParameterLocation::Header;
         let first = |rest: &str| {
+            // In a header, a quoted string is one text, whatever it holds (RFC 9110, section 5.6.4).
+            if is_header {
+                return Some((end_of_part(rest, ','), 1)).filter(|(at, _)| *at < rest.len());
+            }
             let found = delimiters.iter().filter_map(|delimiter| Some((rest.find(delimiter)?, delimiter.len())));
             found.min()
         };
@@ -277,14 +313,5 @@ impl Reader<'_> {
         }
         pieces.push(rest);
         pieces
-    }
-
-    /// The delimiter without escapes.
-    fn plain_delimiter(&self) -> &'static str {
-        match self.parameter.style {
-            ParameterStyle::SpaceDelimited => " ",
-            ParameterStyle::PipeDelimited => "|",
-            _ => ",",
-        }
     }
 }
