@@ -219,7 +219,9 @@ impl McpClient {
 
     /// Registers the server's tools, and updates the registry when they change.
     ///
-    /// Operations of this client that are already registered, such as those of generated code, are kept.
+    /// Operations of this client that are already registered are kept: those of generated code, and those to which the
+    /// program gave other specs, such as access rules. A tool that the program has removed stays away until the server
+    /// lists it as a new one.
     ///
     /// # Errors
     /// If an id is taken by another operation.

@@ -27,9 +27,9 @@
 //! # Subscriptions
 //!
 //! A subscription's items are progress notifications, for clients that ask for progress: the number of the item, and
-//! the item as text. The result has all of them as a list, up to [`max_items`](McpServerOptions::max_items) and
-//! [`max_bytes`](McpServerOptions::max_bytes); a shortened list says so in its text, and by `ops/truncated` in its
-//! `_meta`.
+//! the item as text. The result has all of them as a list, up to [`max_items`](McpServerOptions::max_items),
+//! [`max_bytes`](McpServerOptions::max_bytes) and the [`timeout`](McpServerOptions::timeout) of the call. A shortened list
+//! says so in its text, and by `ops/truncated` in its `_meta`.
 //!
 //! An item that fails does not end the subscription: its text is a progress notification, and the items after it are
 //! collected. Then the result is an error (`isError`), with the text of each failure, followed by the items.

@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 use futures_util::stream;
 use ops_runtime::Registry;
+use ops_runtime::access::AccessControl;
 use ops_runtime::mcp::{McpClient, McpServerConfig};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -30,10 +31,16 @@ struct Inner {
     /// True if it does not declare that it has tools.
     declares_nothing: bool,
     tools: Mutex<Vec<String>>,
+    /// What it says of each of its tools.
+    description: Mutex<&'static str>,
     /// The streams for messages of the server's own that are open.
     streams: Mutex<Vec<mpsc::UnboundedSender<String>>>,
     /// How many streams were opened.
     opened: AtomicUsize,
+    /// How many streams were opened before the last call that was answered.
+    opened_before: AtomicUsize,
+    /// How many streams come half a second late.
+    late_streams: AtomicUsize,
     /// How many streams are to be refused with 503.
     refuses: AtomicUsize,
     sessions: AtomicUsize,
@@ -122,6 +129,9 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
         return response(StatusCode::NOT_FOUND, &[], "");
     }
     if method == Method::GET {
+        if once(&inner.late_streams) {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
         let is_refused = once(&inner.refuses);
         return if is_refused { response(StatusCode::SERVICE_UNAVAILABLE, &[], "") } else { server.stream(None) };
     }
@@ -170,7 +180,8 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
         "tools/call" if message["params"]["name"] == "slow" => std::future::pending().await,
         "tools/list" => {
             let tools = inner.tools.lock().unwrap().clone();
-            let tool = |name: &String| json!({ "name": name, "inputSchema": { "type": "object" } });
+            let description = *inner.description.lock().unwrap();
+            let tool = |name: &String| json!({ "name": name, "description": description, "inputSchema": { "type": "object" } });
             let listed = answer(json!({ "tools": tools.iter().map(tool).collect::<Vec<_>>() }), &[]);
             if once(&inner.late) {
                 tokio::time::sleep(Duration::from_secs(1)).await;
@@ -180,14 +191,17 @@ async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap,
         "tools/call" if headers.contains_key("mcp-session-id") && inner.forgets.swap(false, Ordering::SeqCst) => {
             response(StatusCode::NOT_FOUND, &[], "")
         }
-        "tools/call" => match *inner.fails.lock().unwrap() {
-            None => answer(json!({ "content": [{ "type": "text", "text": "done" }] }), &[]),
-            Some(status) => {
-                let error = json!({ "code": -32600, "message": "too large" });
-                let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
-                response(status, &[json_type], body.to_string())
+        "tools/call" => {
+            inner.opened_before.store(inner.opened.load(Ordering::SeqCst), Ordering::SeqCst);
+            match *inner.fails.lock().unwrap() {
+                None => answer(json!({ "content": [{ "type": "text", "text": "done" }] }), &[]),
+                Some(status) => {
+                    let error = json!({ "code": -32600, "message": "too large" });
+                    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+                    response(status, &[json_type], body.to_string())
+                }
             }
-        },
+        }
         _ => match *inner.accepts.lock().unwrap() {
             None => response(StatusCode::ACCEPTED, &[], ""),
             Some((kind, body)) => response(StatusCode::OK, &[("content-type", kind)], body),
@@ -305,6 +319,21 @@ async fn a_server_that_has_forgotten_the_session_is_asked_for_its_tools() {
     client.close().await;
 }
 
+/// Without its stream, a server may lose what it asks during the call.
+#[tokio::test]
+async fn the_first_call_of_every_session_waits_for_the_stream_of_the_session() {
+    let (server, config) = Server::start(Inner { late_streams: AtomicUsize::new(1), ..Inner::default() }).await;
+    let client = connect(config).await;
+    for sessions in 1..=2 {
+        client.call("far.one", json!({})).await.unwrap();
+        let seen = [&server.0.sessions, &server.0.opened_before].map(|count| count.load(Ordering::SeqCst));
+        assert_eq!(seen, [sessions, sessions]);
+        server.0.late_streams.store(1, Ordering::SeqCst);
+        server.0.forgets.store(true, Ordering::SeqCst);
+    }
+    client.close().await;
+}
+
 #[tokio::test]
 async fn a_session_that_is_forgotten_is_noticed_without_a_call() {
     let (server, config) = Server::start(Inner::default()).await;
@@ -340,6 +369,41 @@ async fn an_older_list_does_not_take_the_place_of_a_newer_one() {
     has(&client, &["two"]).await;
     let ids: Vec<_> = registry.list().iter().map(|spec| spec.id.to_string()).collect();
     assert_eq!(ids, ["far.two"]);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn what_the_program_has_changed_stays_when_the_tools_are_listed_again() {
+    let (server, config) = Server::start(Inner::default()).await;
+    server.has(&["one", "two", "three"]);
+    let (client, registry) = (connect(config).await, Registry::new());
+    let access = AccessControl::NONE.with_scopes(&["admin"]);
+    let one = client.operations().into_iter().filter(|spec| spec.id == "far.one").map(|spec| {
+        let mut spec = (*spec).clone();
+        spec.access = access.clone();
+        spec
+    });
+    registry.register_all(client.bind(one).unwrap()).unwrap();
+    client.register_all(&registry).unwrap();
+    registry.remove("far.two").unwrap();
+    for (tools, description, expected) in [
+        (&["one", "two", "three"][..], "", &["far.one", "far.three"][..]),
+        (&["one", "two", "three"], "newer", &["far.one", "far.three"]),
+        // A rule of the program outlives the tool, which may come back.
+        (&["two", "three", "four"], "newer", &["far.four", "far.one", "far.three"]),
+        (&["one", "three"], "newer", &["far.one", "far.three"]),
+        // One that comes back is a new tool.
+        (&["one", "two", "three"], "newest", &["far.one", "far.three", "far.two"]),
+    ] {
+        server.has(tools);
+        *server.0.description.lock().unwrap() = description;
+        client.refresh().await.unwrap();
+        let ids: Vec<_> = registry.list().iter().map(|spec| spec.id.to_string()).collect();
+        assert_eq!(ids, expected, "{tools:?}");
+        let [one, three] = ["far.one", "far.three"].map(|id| registry.spec(id).unwrap());
+        assert_eq!((&one.access, &*one.description), (&access, ""), "{tools:?}");
+        assert_eq!((&three.access, &*three.description), (&AccessControl::NONE, description), "{tools:?}");
+    }
     client.close().await;
 }
 

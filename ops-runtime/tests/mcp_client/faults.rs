@@ -46,7 +46,7 @@ async fn eventually(what: &str, mut is: impl FnMut() -> bool) {
 }
 
 /// Waits until the server was told of so many calls that nobody waits for.
-async fn cancelled(client: &McpClient, calls: u32) {
+pub(crate) async fn cancelled(client: &McpClient, calls: u32) {
     let end = tokio::time::Instant::now() + LONG;
     loop {
         let seen = number(client, "seen").await;

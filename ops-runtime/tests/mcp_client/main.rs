@@ -14,6 +14,7 @@ mod peers;
 mod questions;
 #[cfg(unix)]
 mod recovery;
+mod responses;
 mod servers;
 mod sessions;
 mod tasks;

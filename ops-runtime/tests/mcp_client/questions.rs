@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
-use ops_runtime::mcp::{Elicitation, ElicitationAnswer, McpServerConfig};
-use serde_json::json;
+use ops_runtime::mcp::{Elicitation, ElicitationAnswer, ElicitationMode, McpServerConfig};
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::http::{Fault, Server, connect, work};
@@ -65,6 +65,33 @@ async fn an_answer_that_is_refused_is_not_the_end_of_a_call() {
     server.then(Fault::Ask);
     assert_eq!(work(&client).await.unwrap(), "asked");
     assert_eq!(server.count("response"), 1);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_question_comes_as_the_server_sent_it() {
+    let (server, url) = Server::start().await;
+    let shown: Arc<Mutex<Vec<Elicitation>>> = Arc::default();
+    let told = shown.clone();
+    let config = McpServerConfig::http(url).with_elicitation(move |question| {
+        told.lock().unwrap().push(question);
+        async { ElicitationAnswer::Decline }
+    });
+    let client = connect(config).await;
+    let code = json!({ "type": "string", "pattern": "^[0-9]{6}$" });
+    let schema = json!({ "type": "object", "properties": { "code": code }, "additionalProperties": false });
+    let params = json!({ "message": "Code?", "requestedSchema": schema, "x-more": [1.5], "_meta": { "x-own": 7 } });
+    let question = json!({ "jsonrpc": "2.0", "id": 0, "method": "elicitation/create", "params": params });
+    server.then(Fault::Event(format!("data: {question}\n\n").leak()));
+    assert_eq!(work(&client).await.unwrap(), "streamed");
+    let asked = async {
+        while shown.lock().unwrap().is_empty() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, asked).await.expect("the user is asked");
+    let question = shown.lock().unwrap().remove(0);
+    assert_eq!((Value::Object(question.params), question.mode), (params, ElicitationMode::Form(schema)));
     client.close().await;
 }
 

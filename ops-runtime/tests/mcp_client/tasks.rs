@@ -8,7 +8,7 @@ use ops_runtime::ErrorCode;
 use ops_runtime::mcp::ElicitationAnswer;
 use serde_json::json;
 
-use crate::faults::{call, faulty, text};
+use crate::faults::{call, cancelled, faulty, text};
 use crate::peers::{connect, everything_over_http, npm};
 
 #[tokio::test]
@@ -47,5 +47,15 @@ async fn a_task_that_takes_too_long() {
 async fn a_task_goes_on_when_requests_about_it_fail() {
     let client = connect(faulty("tasks shaky")).await;
     assert_eq!(call(&client, "job", json!({})).await, Ok(text("done")));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_say_that_it_has_cancelled_a_task_is_not_waited_for() {
+    let client = connect(faulty("tasks asks rarely").with_total_timeout(Duration::from_secs(2))).await;
+    let error = call(&client, "job", json!({})).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
+    // It is told that nobody waits for the result, and later that nobody waits for `tasks/cancel`, which it never answers.
+    cancelled(&client, 2).await;
     client.close().await;
 }

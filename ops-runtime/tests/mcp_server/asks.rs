@@ -10,8 +10,11 @@ use ops_runtime::mcp::{McpPeer, McpServer, McpServerOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{CallError, Context, Registry};
 use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
 
-use crate::client::{Client, REVISIONS};
+use crate::client::{Client, PATIENCE, REVISIONS};
+use crate::http::Ask;
 
 async fn name(context: &Context, key: &str) -> Result<String, CallError> {
     let peer = McpPeer::of(context).ok_or_else(|| CallError::new("NO_CLIENT", "nobody to ask"))?;
@@ -114,6 +117,181 @@ async fn an_answer_counts_for_its_own_question() {
     assert_eq!((key.as_str(), text.as_str()), ("sure#2", "delete everything"));
     let done = client.request("tools/call", call("demo_delete", more)).await["result"].clone();
     assert_eq!(done["structuredContent"], json!([["delete everything", "no"]]), "{done}");
+}
+
+/// A form with members that the SDK's types do not have.
+pub(crate) fn form() -> Value {
+    let properties = json!({
+        "code": { "type": "string", "pattern": "^[0-9]{6}$" },
+        "even": { "type": "number", "exclusiveMinimum": 0.25, "multipleOf": 2 },
+        "size": { "type": "string", "oneOf": [{ "const": "s", "title": "Small", "description": "30 cm" }] },
+    });
+    let schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    json!({ "message": "Your code?", "requestedSchema": schema, "x-more": [1.5], "_meta": { "x-own": 7 } })
+}
+
+#[tokio::test]
+async fn a_question_is_sent_as_its_handler_gave_it() {
+    let handler = Handler::dynamic(|_, context: Context| async move {
+        let peer = McpPeer::of(&context).unwrap();
+        let roots = peer.ask("roots", "roots/list", Value::Null);
+        let (asked, roots) = tokio::try_join!(peer.ask("code", "elicitation/create", form()), roots)?;
+        Ok(json!([asked["content"]["name"], roots["roots"]]))
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Query, "demo", "run").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    let capable = json!({ "elicitation": {}, "roots": {} });
+
+    let mut client = Client::connect_with(McpServer::new(registry.clone()), REVISIONS[0], capable.clone()).await;
+    let id = client.send("tools/call", json!({ "name": "demo_run", "arguments": {} })).await;
+    let mut asked = [client.notification().await, client.notification().await];
+    asked.sort_by_key(|asked| asked["method"].to_string());
+    for (asked, expected) in asked.iter_mut().zip([form(), json!({ "_meta": {} })]) {
+        // The SDK adds one to every request.
+        let token = asked["params"]["_meta"].as_object_mut().unwrap().remove("progressToken");
+        assert_eq!((token.is_some(), &asked["params"]), (true, &expected), "{asked}");
+    }
+    client.respond(&asked[0]["id"], accept("Ann")).await;
+    client.respond(&asked[1]["id"], json!({ "roots": [] })).await;
+    assert_eq!(client.answer(id).await["result"]["content"][0]["text"], r#"["Ann",[]]"#);
+
+    // Both questions are in one result, which has no other revision of them.
+    let expected = json!({
+        "code": { "method": "elicitation/create", "params": form() },
+        "roots": { "method": "roots/list" },
+    });
+    let mut client = Client::connect_with(McpServer::new(registry.clone()), REVISIONS[1], capable.clone()).await;
+    let call = json!({ "name": "demo_run", "arguments": {} });
+    let told = client.request("tools/call", call.clone()).await["result"].clone();
+    assert_eq!((&told["resultType"], &told["inputRequests"]), (&json!("input_required"), &expected), "{told}");
+    let service = McpServer::new(registry).into_service();
+    let mut call = call;
+    call["_meta"] = json!({ "io.modelcontextprotocol/clientCapabilities": capable });
+    let told = Ask::new(&service, REVISIONS[1]).send("tools/call", call).await.message()["result"].clone();
+    assert_eq!((&told["resultType"], &told["inputRequests"]), (&json!("input_required"), &expected), "{told}");
+}
+
+/// A question with a URL has an id before 2026-07-28, and hosts refuse one without. Nothing else is added.
+#[tokio::test]
+async fn a_question_with_a_url_has_an_id_where_hosts_require_it() {
+    let handler = Handler::dynamic(|input: Value, context: Context| async move {
+        let peer = McpPeer::of(&context).unwrap();
+        Ok(peer.ask("log-in", "elicitation/create", input).await?["action"].take())
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Query, "demo", "run").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    let capable = json!({ "elicitation": { "url": {} } });
+    let given = json!({ "mode": "url", "message": "Log in", "url": "https://x.test/log-in" });
+    let mut own = given.clone();
+    own["elicitationId"] = json!("own");
+
+    let mut client = Client::connect_with(McpServer::new(registry.clone()), REVISIONS[0], capable.clone()).await;
+    let mut ids = Vec::new();
+    for given in [&given, &given, &own] {
+        let id = client.send("tools/call", json!({ "name": "demo_run", "arguments": given })).await;
+        let mut asked = client.notification().await;
+        client.respond(&asked["id"], json!({ "action": "accept" })).await;
+        assert_eq!(client.answer(id).await["result"]["content"][0]["text"], "accept");
+        // The SDK adds `_meta` to every request.
+        asked["params"].as_object_mut().unwrap().remove("_meta");
+        ids.push(asked["params"]["elicitationId"].as_str().unwrap().to_owned());
+        let mut expected = given.clone();
+        expected["elicitationId"] = json!(ids.last());
+        assert_eq!(asked["params"], expected);
+    }
+    assert!(ids[0] != ids[1] && ids[..2].iter().all(|id| id.len() == 32), "{ids:?}");
+    assert_eq!(ids[2], "own");
+
+    let mut client = Client::connect_with(McpServer::new(registry), REVISIONS[1], capable).await;
+    let told = client.request("tools/call", json!({ "name": "demo_run", "arguments": given })).await["result"].clone();
+    let expected = json!({ "log-in": { "method": "elicitation/create", "params": given } });
+    assert_eq!(told["inputRequests"], expected, "{told}");
+}
+
+/// Parameters that nobody could read back are refused, in all revisions.
+#[tokio::test]
+async fn the_parameters_of_a_question_are_not_nested_without_end() {
+    let nested = |levels: usize| {
+        let more = (2..=levels).fold(json!(1), |inner, _| json!([inner]));
+        json!({ "message": "?", "requestedSchema": { "type": "object", "properties": {} }, "x-more": more })
+    };
+    let handler = Handler::dynamic(move |input: Value, context: Context| async move {
+        let levels = usize::try_from(input["levels"].as_u64().unwrap()).unwrap();
+        let asked = McpPeer::of(&context).unwrap().ask("deep", "elicitation/create", nested(levels)).await;
+        Ok(asked.map_or_else(|error| json!(error.message()), |_| json!("answered")))
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Query, "demo", "run").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    for revision in REVISIONS {
+        let server = McpServer::new(registry.clone());
+        let mut client = Client::connect_with(server, revision, json!({ "elicitation": {} })).await;
+        for levels in [101, 200] {
+            let told = client.call("demo_run", json!({ "levels": levels })).await;
+            let expected = "the parameters of `elicitation/create` are nested in more than 100 levels";
+            assert_eq!(told["content"][0]["text"], expected, "{told}");
+        }
+    }
+    let service = McpServer::new(registry).into_service();
+    let deep = call("demo_run", json!({ "arguments": { "levels": 100 } }));
+    let told = Ask::new(&service, REVISIONS[1]).send("tools/call", deep).await.message()["result"].clone();
+    let expected = json!({ "deep": { "method": "elicitation/create", "params": nested(100) } });
+    assert_eq!(told["inputRequests"], expected, "{told}");
+}
+
+/// The work of a call may be in a task of its own, which goes on when the call ends.
+#[tokio::test]
+async fn a_question_of_a_spawned_task_ends_with_its_call() {
+    let (ends, mut ended) = mpsc::unbounded_channel();
+    let go = Arc::new(Notify::new());
+    let wait = go.clone();
+    let handler = Handler::dynamic(move |input: Value, context| {
+        let (ends, wait) = (ends.clone(), wait.clone());
+        async move {
+            let is_late = input["late"] == true;
+            let asking = tokio::spawn(async move {
+                if is_late {
+                    wait.notified().await;
+                }
+                let answered = name(&context, "first").await;
+                ends.send(answered.clone()).unwrap();
+                answered
+            });
+            Ok(if is_late { json!("asks later") } else { json!(asking.await.unwrap()?) })
+        }
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::new(OperationKind::Query, "demo", "run").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    let mut client = Client::connect(McpServer::new(registry), REVISIONS[1]).await;
+    let mut end = async || timeout(PATIENCE, ended.recv()).await.expect("an end in time").unwrap();
+    let failure = |ended: Result<String, CallError>| {
+        let error = ended.unwrap_err();
+        (error.code().to_string(), error.message().to_owned())
+    };
+    let over = ("ABORTED".to_owned(), "`elicitation/create` has no answer: the call has ended".to_owned());
+    let first = client.request("tools/call", call("demo_run", json!({}))).await["result"].clone();
+    assert_eq!(first["resultType"], "input_required", "{first}");
+    assert_eq!(failure(end().await), over);
+    let answer = json!({ "requestState": first["requestState"], "inputResponses": { "first": accept("Ann") } });
+    let done = client.request("tools/call", call("demo_run", answer)).await["result"].clone();
+    assert_eq!((&done["structuredContent"], end().await), (&json!("Ann"), Ok("Ann".to_owned())), "{done}");
+    // It asks when its call is over.
+    let late = call("demo_run", json!({ "arguments": { "late": true } }));
+    assert_eq!(client.request("tools/call", late).await["result"]["structuredContent"], "asks later");
+    go.notify_one();
+    assert_eq!(failure(end().await), over);
+    // A client that can't be asked at all, during its call and after it.
+    let unable = ("UNSUPPORTED".to_owned(), "the client does not support elicitation".to_owned());
+    let error = client.request("tools/call", json!({ "name": "demo_run", "arguments": {} })).await["error"].clone();
+    assert_eq!(error["data"]["requiredCapabilities"], json!({ "elicitation": {} }), "{error}");
+    assert_eq!(failure(end().await), unable);
+    let late = json!({ "name": "demo_run", "arguments": { "late": true } });
+    assert_eq!(client.request("tools/call", late).await["result"]["structuredContent"], "asks later");
+    go.notify_one();
+    assert_eq!(failure(end().await), unable);
 }
 
 #[tokio::test]

@@ -141,7 +141,7 @@ async fn an_input_that_is_no_object_is_wrapped() {
     // The handler gives back a number where an object is promised: nothing is made up in its place.
     let error = &result["_meta"]["ops/error"];
     assert_eq!((&error["code"], &result["isError"]), (&json!("VALIDATION_ERROR"), &json!(true)), "{result}");
-    assert_eq!(error["details"]["violations"][0]["found"], "number", "{result}");
+    assert_eq!(error["details"]["violations"][0]["found"], "integer", "{result}");
     for arguments in [json!({}), json!({ "input": "7" })] {
         let result = client.call("odd_pets_list_all", arguments).await;
         assert_eq!(result["_meta"]["ops/error"]["code"], "VALIDATION_ERROR", "{result}");

@@ -105,6 +105,27 @@ async fn what_is_full_waits_for_no_more() {
 }
 
 #[tokio::test]
+async fn what_reaches_the_timeout_of_its_call_is_cut() {
+    // Two items, and then nothing.
+    let feed = |_, _| async { Ok(stream::iter([1, 2].map(|n| Ok::<_, CallError>(json!(n)))).chain(stream::pending())) };
+    let options = McpServerOptions::default().with_timeout(Duration::from_millis(300));
+    for (revision, expected) in REVISIONS.into_iter().zip([json!({ "result": [1, 2] }), json!([1, 2])]) {
+        let server = with(OperationKind::Subscription, Handler::dynamic_stream(feed)).with_options(options.clone());
+        let mut client = Client::connect(server, revision).await;
+        let result = client.call("demo_run", json!({})).await;
+        assert_eq!((&result["structuredContent"], &result["isError"]), (&expected, &json!(false)), "{result}");
+        assert_eq!(result["_meta"]["ops/truncated"], true);
+        assert_eq!(result["content"][1]["text"], "Stopped after 2 items; there may be more.");
+    }
+    // That of something else is a failure.
+    let failing = |_, _| async { Ok(stream::iter([Ok(json!(1)), Err(CallError::new("TIMEOUT", "no answer"))])) };
+    let options = options.with_timeout(PATIENCE);
+    let server = with(OperationKind::Subscription, Handler::dynamic_stream(failing)).with_options(options);
+    let result = Client::connect(server, REVISIONS[1]).await.call("demo_run", json!({})).await;
+    assert_eq!((&result["isError"], &result["_meta"]["ops/error"]["code"]), (&json!(true), &json!("TIMEOUT")));
+}
+
+#[tokio::test]
 async fn what_ends_soon_after_its_last_item_is_whole() {
     // Five items, whose end comes a little later, as it does over a network.
     let feed = |_, _| async {

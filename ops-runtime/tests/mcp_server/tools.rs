@@ -179,3 +179,20 @@ async fn what_is_not_served_is_no_method() {
         }
     }
 }
+
+/// Its schema is a part of a definition, and not the whole.
+#[tokio::test]
+async fn a_schema_may_be_a_part_of_a_definition() {
+    let number = json!({ "type": "integer" });
+    let whole = json!({ "type": "object", "properties": { "id": number }, "required": ["id"] });
+    let part = json!({ "$ref": "#/$defs/Whole/properties/id", "$defs": { "Whole": whole } });
+    let registry = Registry::new();
+    registry.register(echo("odd.part", part.clone(), part)).unwrap();
+    for (revision, structured) in REVISIONS.into_iter().zip([json!({ "result": 7 }), json!(7)]) {
+        let mut client = Client::connect(McpServer::new(registry.clone()), revision).await;
+        let tool = client.request("tools/list", json!({})).await["result"]["tools"][0].clone();
+        assert_eq!(tool["inputSchema"]["properties"], json!({ "input": number }), "{tool}");
+        let result = client.call("odd_part", json!({ "input": 7 })).await;
+        assert_eq!((&result["structuredContent"], &result["isError"]), (&structured, &json!(false)), "{result}");
+    }
+}

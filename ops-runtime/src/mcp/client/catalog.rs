@@ -1,6 +1,6 @@
 //! The tools of a server, as operations.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -49,6 +49,11 @@ impl Catalog {
         let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
         let tasks = tools.iter().filter(needs_task).filter_map(name).collect();
         Ok(Arc::new(Self { number, info: session.info.clone(), tools, operations, diagnostics, tasks }))
+    }
+
+    /// The operations by their ids.
+    pub(super) fn by_id(&self) -> HashMap<&str, &SpecRef> {
+        self.operations.iter().map(|spec| (&*spec.id, spec)).collect()
     }
 }
 

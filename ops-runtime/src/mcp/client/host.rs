@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use futures_util::future::{Either, select};
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientConfig, ClientResult, CustomResult, ErrorCode as RpcCode, ErrorData, Implementation, ProtocolVersion,
-    ServerNotification, ServerRequest,
+    ClientConfig, ClientResult, ConstString, CustomResult, ErrorCode as RpcCode, ErrorData, Implementation,
+    ProtocolVersion, ServerNotification, ServerRequest,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::interceptor::Interceptor;
@@ -30,17 +30,12 @@ pub(super) struct Host {
 
 impl Host {
     /// The answer to a question. `None` if the server has withdrawn it, or its session is lost.
-    async fn answer(
-        &self,
-        method: &str,
-        params: Value,
-        context: &RequestContext<RoleClient>,
-    ) -> Option<Result<Value, (i32, String)>> {
+    async fn answer(&self, method: &str, context: &RequestContext<RoleClient>) -> Option<Result<Value, (i32, String)>> {
         let interceptor = self.interceptor.upgrade()?;
         let questions = &interceptor.questions;
         let withdrawn = questions.withdrawal(&context.id)?;
         let asking = questions.asks();
-        let answer = context.ct.run_until_cancelled(self.asks.answer(method, params));
+        let answer = context.ct.run_until_cancelled(self.asks.answer(method, questions.params(&context.id)));
         let answer = match select(pin!(withdrawn.notified()), pin!(answer)).await {
             Either::Left(_) => None,
             Either::Right((answer, _)) => answer,
@@ -67,15 +62,16 @@ impl Service<RoleClient> for Host {
         request: ServerRequest,
         context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
-        let mut request = match request {
+        let method = match &request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
-            ServerRequest::CustomRequest(custom) => json!({ "method": custom.method, "params": custom.params }),
-            request => serde_json::to_value(&request).unwrap_or_default(),
+            ServerRequest::CreateMessageRequest(request) => request.method.as_str(),
+            ServerRequest::ListRootsRequest(request) => request.method.as_str(),
+            ServerRequest::ElicitRequest(request) => request.method.as_str(),
+            ServerRequest::CustomRequest(request) => request.method.as_str(),
+            _ => "",
         };
-        let params = request.get_mut("params").map(Value::take).unwrap_or_default();
-        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         // The response to a question that the server has cancelled, or whose session is lost, is not sent.
-        self.answer(method, params, &context)
+        self.answer(method, &context)
             .await
             .unwrap_or_else(|| Err((-32800, "the question was withdrawn".to_owned())))
             .map(|result| ClientResult::CustomResult(CustomResult::new(result)))

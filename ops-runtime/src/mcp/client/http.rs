@@ -26,7 +26,7 @@ use sse_stream::Sse;
 use tokio::sync::watch;
 use tokio::time::timeout_at;
 
-use self::errors::{broken, broken_off, demands_scope, status_error};
+use self::errors::{broken, broken_off, demands_scope, moved, status_error};
 pub(super) use self::errors::{failure, may_be_done};
 pub(super) use self::event_stream::Standing;
 use super::batch;
@@ -34,7 +34,7 @@ use super::interceptor::Interceptor;
 use super::secrets::Given;
 use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
-use crate::mcp::follow::follow;
+use crate::mcp::follow::{follow, follow_with_message};
 use crate::mcp::invalid;
 use crate::model::lock::lock;
 use crate::{BoxFuture, CallError, http as engine};
@@ -75,7 +75,10 @@ type Failure = StreamableHttpError<CallError>;
 /// The HTTP client below rmcp's transport.
 #[derive(Clone)]
 pub(super) struct Http {
+    /// Sends messages. Only some redirects keep the message.
     client: reqwest::Client,
+    /// Sends requests without a message: a GET loses nothing by a redirect.
+    bare: reqwest::Client,
     pub(super) interceptor: Arc<Interceptor>,
     pub(super) given: Arc<Given>,
     /// True if tokens can be obtained for the server.
@@ -83,8 +86,8 @@ pub(super) struct Http {
     max_message: usize,
     /// Timeout for the server's supported revisions. `None` if it is known to have the newest.
     discovery: Option<Duration>,
-    /// True once the session's own stream is open, or is known not to open.
-    opened: Arc<watch::Sender<bool>>,
+    /// The session whose own stream is open, or is known not to open.
+    opened: Arc<watch::Sender<Option<Arc<str>>>>,
     pace: Arc<Mutex<Pace>>,
 }
 
@@ -155,18 +158,21 @@ fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, Call
 
 impl Http {
     pub(super) fn new(max_message: usize, interceptor: Arc<Interceptor>, given: Arc<Given>) -> Result<Self, CallError> {
-        let client = engine::builder().redirect(Policy::custom(follow)).build().map_err(|error| {
-            CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
-        })?;
+        let client = |redirects: Policy| {
+            engine::builder().redirect(redirects).build().map_err(|error| {
+                CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
+            })
+        };
         interceptor.over_http();
         Ok(Self {
-            client,
+            client: client(Policy::custom(follow_with_message))?,
+            bare: client(Policy::custom(follow))?,
             interceptor,
             given,
             authorizes: false,
             max_message,
             discovery: Some(DISCOVERY),
-            opened: Arc::new(watch::Sender::new(false)),
+            opened: Arc::new(watch::Sender::new(None)),
             pace: Arc::new(Mutex::new(Pace { opened: 0, since: Instant::now() })),
         })
     }
@@ -182,13 +188,14 @@ impl Http {
         Self { discovery: None, ..self }
     }
 
-    /// Waits until the server can send messages of its own. Some servers lose questions that they ask before that,
-    /// during the first call.
-    async fn opened(&self, message: &ClientJsonRpcMessage) {
-        if matches!(message, ClientJsonRpcMessage::Request(_)) && !*self.opened.borrow() {
+    /// Waits until the server can send messages of its own in this session. Some servers lose questions that they ask
+    /// before that, during the first call.
+    async fn opened(&self, session: &Arc<str>, message: &ClientJsonRpcMessage) {
+        let is_open = |opened: &Option<Arc<str>>| opened.as_ref() == Some(session);
+        if matches!(message, ClientJsonRpcMessage::Request(_)) && self.opened.borrow().as_ref() != Some(session) {
             let mut opened = self.opened.subscribe();
-            let _ = tokio::time::timeout(OPENING, opened.wait_for(|opened| *opened)).await;
-            self.opened.send_replace(true);
+            let _ = tokio::time::timeout(OPENING, opened.wait_for(is_open)).await;
+            self.opened.send_replace(Some(session.clone()));
         }
     }
 
@@ -210,7 +217,7 @@ impl Http {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let response = request.send().await.map_err(broken)?;
+        let response = request.send().await.map_err(|error| self.without_secrets(broken(error)))?;
         match (response.status(), challenge(response.headers())) {
             // Without a challenge, the default location of the authorization server is used (2025-11-25).
             (StatusCode::UNAUTHORIZED, challenge) if self.authorizes => {
@@ -294,6 +301,14 @@ impl Http {
         Err(StreamableHttpError::Client(self.given.error(status_error(status, &headers, body))))
     }
 
+    /// An error without secrets. The error of a redirect names a place that the server has chosen.
+    fn without_secrets(&self, error: Failure) -> Failure {
+        match error {
+            StreamableHttpError::Client(error) => StreamableHttpError::Client(self.given.error(error)),
+            error => error,
+        }
+    }
+
     /// The error of a response that is not a message; it may quote the response.
     fn unread(&self, error: &serde_json::Error) -> Failure {
         broken_off(format!("Deserialize error: {}", self.given.words(error)))
@@ -316,8 +331,8 @@ impl Http {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> BoxFuture<'_, Result<StreamableHttpPostResponse, Failure>> {
         Box::pin(async move {
-            if session_id.is_some() {
-                self.opened(&message).await;
+            if let Some(session) = &session_id {
+                self.opened(session, &message).await;
             }
             self.interceptor.outbound(&mut message);
             let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
@@ -329,7 +344,9 @@ impl Http {
                 self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
             let answered = async {
                 let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
-                if response.status().is_success() {
+                if let Some(error) = moved(&response) {
+                    Err(self.without_secrets(StreamableHttpError::Client(error)))
+                } else if response.status().is_success() {
                     self.answer(response, is_request).await
                 } else {
                     self.refused(response, is_request, discovering).await
@@ -377,7 +394,7 @@ impl StreamableHttpClient for Http {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        let sent = self.send(self.client.delete(&*uri), Some(&session_id), auth_header, custom_headers);
+        let sent = self.send(self.bare.delete(&*uri), Some(&session_id), auth_header, custom_headers);
         // Closing a connection waits only a short time for the server.
         let response = soon(END_TIME, sent).await?;
         if !response.status().is_success() {
@@ -394,7 +411,7 @@ impl StreamableHttpClient for Http {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let mut request = self.client.get(&*uri).header(ACCEPT, EVENTS);
+        let mut request = self.bare.get(&*uri).header(ACCEPT, EVENTS);
         if let Some(id) = last_event_id {
             request = request.header(LAST_EVENT, id);
         }
@@ -404,7 +421,7 @@ impl StreamableHttpClient for Http {
             tokio::time::sleep(wait).await;
         }
         let response = soon(ACCEPT_TIME, self.send(request, session_id.as_deref(), auth_header, custom_headers)).await;
-        self.opened.send_replace(true);
+        self.opened.send_replace(session_id);
         let response = response?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED

@@ -22,7 +22,7 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetExtensions, GetMeta, NumberOrString,
     ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -94,12 +94,17 @@ struct Frame<'a> {
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
+}
+
+/// A member that may be `null`. It is not missing then.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -290,7 +295,7 @@ impl Interceptor {
                 // No limit for pings here: reading pauses instead.
                 lock(&self.pings).insert(id.clone()).then_some(Verdict::Ping(id))
             } else {
-                self.questions.begin(id).then_some(Verdict::Pass)
+                self.questions.begin(id, params).then_some(Verdict::Pass)
             }
         });
         verdict.unwrap_or_else(|| {
@@ -305,7 +310,11 @@ impl Interceptor {
     /// # Errors
     /// If it is not a JSON object, or not a JSON-RPC message.
     pub(super) fn inbound(&self, text: &str) -> Result<Verdict, serde_json::Error> {
-        let frame: Frame<'_> = serde_json::from_str(text)?;
+        let mut frame: Frame<'_> = serde_json::from_str(text)?;
+        // Some servers write a result of `null` beside an error. It counts as no result.
+        if frame.error.is_some() && frame.result.is_some_and(|result| result.get() == "null") {
+            frame.result = None;
+        }
         if let Some(method) = &frame.method {
             return Ok(self.heard(frame.id, method, frame.params));
         }

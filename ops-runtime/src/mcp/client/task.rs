@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How often such a request is repeated at least, however long that takes.
 const TRIES: u32 = 3;
 
+/// How long the server may take to accept that a task is cancelled.
+const END_TIME: Duration = Duration::from_secs(5);
+
 /// The call of a tool that is to be a task.
 fn request(tool: &str, arguments: &Map<String, Value>) -> ClientRequest {
     let params = json!({ "name": tool, "arguments": arguments, "task": {} });
@@ -310,7 +313,9 @@ impl Drop for OpenTask {
         let peer = self.peer.clone();
         self.runtime.spawn(async move {
             let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(CancelTaskParams::new(id)));
-            if let Ok(handle) = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await {
+            // If the server takes longer, rmcp cancels the request, and keeps nothing of it.
+            let options = PeerRequestOptions::with_timeout(END_TIME);
+            if let Ok(handle) = peer.send_request_with_option(request, options).await {
                 let _ = handle.await_response().await;
             }
         });

@@ -1,6 +1,5 @@
 //! The tools as the server changes them, taken over into the registries that have them.
 
-use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -97,25 +96,26 @@ impl Inner {
         Ok(())
     }
 
-    /// Replaces the tools in a registry.
+    /// Applies the server's changes to a registry. What the program has changed itself stays: operations of generated
+    /// code, specs with access rules of its own, and the absence of a tool that it has removed.
     fn update(self: &Arc<Self>, registry: &Registry, before: &Catalog, now: &Catalog) {
-        let ids: HashSet<&str> = now.operations.iter().map(|new| &*new.id).collect();
-        let is_gone = |old: &&SpecRef| {
-            !ids.contains(&*old.id)
-                && self.runs(registry, &old.id)
-                && registry.spec(&old.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
-        };
-        let is_changed = |spec: &&SpecRef| match registry.spec(&spec.id) {
-            None => true,
-            // Operations of generated code stay.
-            Some(SpecRef::Static(_)) => false,
-            Some(SpecRef::Shared(there)) => *there != ***spec && self.runs(registry, &spec.id),
+        let (known, listed) = (before.by_id(), now.by_id());
+        let is_gone = |old: &&SpecRef| !listed.contains_key(&*old.id) && self.follows(registry, old);
+        let is_changed = |new: &&SpecRef| match known.get(&*new.id) {
+            None => registry.spec(&new.id).is_none(),
+            Some(&old) => **old != ***new && self.follows(registry, old),
         };
         let gone: Vec<&str> = before.operations.iter().filter(is_gone).map(|gone| &*gone.id).collect();
         let changed = Remote(self.clone()).bind(now.operations.iter().filter(is_changed).cloned());
         registry.exchange(&gone, changed, |error| {
             tracing::warn!(server = %self.name, %error, "a tool can't be registered");
         });
+    }
+
+    /// True if a registry has an operation of this client as the server had it.
+    fn follows(&self, registry: &Registry, old: &SpecRef) -> bool {
+        self.runs(registry, &old.id)
+            && matches!(registry.spec(&old.id), Some(SpecRef::Shared(there)) if *there == **old)
     }
 
     /// True if this client is the handler of an operation of a registry.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use futures_util::stream;
@@ -14,6 +14,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
 use http_body_util::{BodyExt, Full, StreamBody};
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
+
+use super::question::as_given_over_http;
 
 /// The body of a request. Its error does not say why it broke off.
 pub(super) type RequestBody = UnsyncBoxBody<Bytes, ()>;
@@ -56,7 +58,8 @@ impl http_body::Body for McpBody {
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(task)
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(task));
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(as_given_over_http))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::http::request::Parts;
 use futures_util::future::{Either, FutureExt, select};
@@ -26,13 +26,13 @@ use super::tool::{Served, StructuredContent};
 use super::unread;
 use crate::call::RequestId;
 use crate::model::request_id::Number;
-use crate::run::context::deadline_after;
+use crate::run::context::{deadline_after, now};
 use crate::run::fairness::{Cost, in_turns};
 use crate::run::pipeline::{self, EnvelopeStream, Invocation};
 use crate::run::principal::Principal;
 use crate::run::redact;
 use crate::run::registry::Exact;
-use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
+use crate::{CallError, CallOptions, CancelToken, ErrorCode, Progress, ProgressStream};
 
 /// The room that another item of a list takes at least: a comma, a digit, and the bracket behind all.
 const LEAST: usize = 3;
@@ -162,11 +162,12 @@ impl<'a> Call<'a> {
 
     /// Runs a subscription to its end.
     async fn collected(&self, invocation: Invocation, input: Value) -> CallToolResult {
+        let deadline = invocation.context.deadline;
         let stream = match pipeline::answer_stream(invocation, &self.tool.spec().id, input).await {
             Ok(stream) => stream,
             Err(error) => return self.failure(error),
         };
-        let items = self.collect(stream).await;
+        let items = self.collect(stream, deadline).await;
         result::collected(&self.tool, self.structure, items)
     }
 
@@ -184,9 +185,9 @@ impl<'a> Call<'a> {
         redact::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
     }
 
-    /// Collects items up to the limits, and sends each as progress if the caller asked for it. A failed item does not
-    /// end the collection.
-    async fn collect(&self, mut stream: EnvelopeStream<Value>) -> Items {
+    /// Collects items up to the limits and the deadline of the call, and sends each as progress if the caller asked for it.
+    /// A failed item does not end the collection.
+    async fn collect(&self, mut stream: EnvelopeStream<Value>, deadline: Option<Instant>) -> Items {
         let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
         let mut room = self.options.max_bytes.saturating_sub(all.text.len());
         let mut patience = TELL;
@@ -203,7 +204,11 @@ impl<'a> Call<'a> {
                 stream.next().await
             };
             let Some(item) = next else { break };
-            if has_all {
+            // The deadline is a limit like the others, not a failure of an item.
+            let is_late = |error: &CallError| {
+                *error.code() == ErrorCode::Timeout && deadline.is_some_and(|deadline| deadline <= now())
+            };
+            if has_all || item.as_ref().is_err_and(is_late) {
                 all.complete = false;
                 break;
             }

@@ -6,6 +6,8 @@ use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
+use super::question::as_given;
+
 /// A transport that ignores all but requests until a request has chosen the lifecycle.
 ///
 /// The SDK ends a connection that begins with anything else. A client may cancel a probe that took too long before it sends
@@ -28,7 +30,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Opening<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.inner.send(message)
+        self.inner.send(as_given(message))
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {

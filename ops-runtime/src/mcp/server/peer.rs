@@ -15,21 +15,22 @@ use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ErrorData, InputRequest, InputRequests, InputRequiredResult,
-    InputResponses, RequestStateCodec, SealOptions, ServerRequest,
+    CallToolRequestParams, ClientCapabilities, ErrorData, InputRequests, InputRequiredResult, InputResponses,
+    RequestStateCodec, SealOptions,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
 
-use super::question::{capability, declared, declares, input_request, is_answer, send, unsupported};
+use super::question::{capability, checked, declared, declares, input_request, is_answer, send, unsupported};
 #[cfg(feature = "durable")]
 use super::tasks::JobPeer;
 use super::tool::StructuredContent;
 use crate::model::hex::hex;
 use crate::model::lock::lock;
 use crate::model::random;
-use crate::{CallError, Context};
+use crate::{CallError, Context, ErrorCode};
 
 /// How long a client may take to answer.
 const STATE_TTL: Duration = Duration::from_secs(3_600);
@@ -150,9 +151,10 @@ impl McpPeer {
     /// messages (GET). A client that has not opened that stream does not learn of it.
     ///
     /// # Errors
-    /// If the client does not support that, if the parameters are not those of the method, or if the client refuses. With
-    /// the code `UNSUPPORTED` also if a program of a gateway called the handler, and the client is one of 2026-07-28, and
-    /// if the handler runs as a step of a task (`Context::once`).
+    /// If the client does not support that, if the parameters are not those of the method or have more than 100 levels, or
+    /// if the client refuses. With the code `UNSUPPORTED` also if the handler runs as a step of a task (`Context::once`), or
+    /// if a program of a gateway called it for a client of 2026-07-28. With the code `ABORTED` if a task that the handler has
+    /// spawned asks, and the call of a client of 2026-07-28 ends before the answer.
     pub async fn ask(&self, key: &str, method: &str, params: Value) -> Result<Value, CallError> {
         let Some(capability) = capability(method, &params) else {
             return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked")));
@@ -205,6 +207,8 @@ struct Inner {
     asked: Mutex<Asked>,
     /// Wakes the call to read the new question.
     call: AtomicWaker,
+    /// Notified when the call has ended.
+    ended: Notify,
 }
 
 /// What a call has asked and what was answered, over all its rounds, by the keys that the client sees.
@@ -224,6 +228,8 @@ struct Asked {
     digests: BTreeMap<String, String>,
     /// The keys of those that this run of the handler has asked.
     used: BTreeSet<String>,
+    /// True if the call has ended.
+    has_ended: bool,
 }
 
 impl Asked {
@@ -251,7 +257,7 @@ fn digest(key: &str, method: &str, params: &Value) -> String {
 impl RequestPeer {
     pub(super) fn new(request: RequestContext<RoleServer>, known: Rounds, patience: Duration) -> Self {
         let asked = Mutex::new(Asked { digests: known.asked.clone(), ..Asked::default() });
-        Self(Arc::new(Inner { request, known, patience, asked, call: AtomicWaker::new() }))
+        Self(Arc::new(Inner { request, known, patience, asked, call: AtomicWaker::new(), ended: Notify::new() }))
     }
 
     /// The client for handlers.
@@ -274,40 +280,38 @@ impl RequestPeer {
     }
 
     async fn ask(&self, key: &str, method: &str, capability: &str, params: Value) -> Result<Value, CallError> {
-        let repeats = self.repeats();
-        let digest = if repeats { digest(key, method, &params) } else { String::new() };
+        if !self.repeats() {
+            checked(method, &params)?;
+            if !self.supports(capability) {
+                return Err(unsupported(capability));
+            }
+            return Ok(send(&self.0.request.peer, method, params, self.0.patience).await?);
+        }
+        let digest = digest(key, method, &params);
         let request = input_request(method, params)?;
-        if !self.supports(capability) && !repeats {
-            return Err(unsupported(capability));
-        }
-        if !repeats {
-            return self.send(request).await;
-        }
-        {
+        let is_supported = self.supports(capability);
+        let unanswered = || if is_supported { after_end(method) } else { unsupported(capability) };
+        let ended = {
             let mut asked = lock(&self.0.asked);
             let key = asked.key(key, digest);
             if let Some(answer) = self.0.known.answers.get(&key).filter(|answer| is_answer(method, answer)) {
                 return Ok(answer.clone());
             }
-            if self.supports(capability) {
+            if asked.has_ended {
+                return Err(unanswered());
+            }
+            if is_supported {
                 asked.requests.insert(key, request);
             } else {
                 asked.missing = serde_json::from_value(declared(capability)).ok();
             }
-        }
-        self.0.call.wake();
-        // The call ends, and this with it.
-        std::future::pending().await
-    }
-
-    async fn send(&self, request: InputRequest) -> Result<Value, CallError> {
-        let request = match request {
-            InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
-            InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
-            InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
-            _ => return Err(CallError::execution("the client can't be asked that")),
+            // Created before the lock is released, so that it is notified however soon the call ends.
+            self.0.ended.notified()
         };
-        Ok(send(&self.0.request.peer, request, self.0.patience).await?)
+        self.0.call.wake();
+        // This future ends with the call, unless the handler asks in a task of its own.
+        ended.await;
+        Err(unanswered())
     }
 
     /// Runs a call until it has ended, or until it waits for an answer that a later call will have.
@@ -316,13 +320,16 @@ impl RequestPeer {
         &self,
         mut call: Pin<&mut impl Future<Output = T>>,
     ) -> impl Future<Output = Result<T, Question>> {
+        let running = Running(&self.0);
         poll_fn(move |task| {
             if let Poll::Ready(done) = call.as_mut().poll(task) {
                 return Poll::Ready(Ok(done));
             }
+            // This moves the whole of it into the closure, so that it is dropped with the future.
+            let running = &running;
             // Registered before the check, so that any later question wakes the call.
-            self.0.call.register(task.waker());
-            let mut asked = lock(&self.0.asked);
+            running.0.call.register(task.waker());
+            let mut asked = lock(&running.0.asked);
             let requests = std::mem::take(&mut asked.requests);
             match asked.missing.take() {
                 Some(capabilities) => Poll::Ready(Err(Question::Unsupported(capabilities))),
@@ -348,6 +355,21 @@ impl RequestPeer {
                 Ok(result)
             }
         }
+    }
+}
+
+/// The error of a question whose call has ended before the question was asked or answered.
+fn after_end(method: &str) -> CallError {
+    CallError::new(ErrorCode::Aborted, format!("`{method}` has no answer: the call has ended"))
+}
+
+/// A call that runs. When this is dropped, the questions of its tasks end.
+struct Running<'a>(&'a Inner);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.asked).has_ended = true;
+        self.0.ended.notify_waiters();
     }
 }
 

@@ -1,13 +1,27 @@
 //! Questions to clients.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use rmcp::model::{CancelledNotificationParam, ElicitResult, InputRequest, RequestId, ServerRequest};
+use bytes::Bytes;
+use memchr::memmem;
+use rmcp::model::{
+    CancelledNotificationParam, CustomRequest, CustomResult, ElicitResult, InputRequest, JsonRpcMessage, MetaObject,
+    RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerRequest, ServerResult, TaskStatus,
+};
 use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
 use serde_core::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::model::random;
 use crate::{CallError, ErrorCode};
+
+/// The member of a question's `_meta` that has the parameters as the handler gave them.
+const GIVEN: &str = "ops/given-params";
+
+/// How deep the parameters of a question may be nested. A message or a stored question has a few levels around them, and
+/// `serde_json` reads 127 levels of a text.
+const MAX_DEPTH: usize = 100;
 
 /// The reason why there is no answer.
 pub(super) enum Unanswered {
@@ -34,12 +48,16 @@ impl From<ServiceError> for Unanswered {
     }
 }
 
-/// Sends a request to a client, and waits for its answer. One that nobody waits for any more is withdrawn.
+/// Sends a question to a client of a revision before 2026-07-28, with these parameters, and waits for its answer. A question
+/// that is no longer awaited is withdrawn.
 pub(super) async fn send(
     peer: &Peer<RoleServer>,
-    request: ServerRequest,
+    method: &str,
+    params: Value,
     patience: Duration,
 ) -> Result<Value, Unanswered> {
+    let params = Some(identified(method, params)).filter(|params| !params.is_null());
+    let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
     let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
     let mut open = Open { peer, id: Some(sent.id.clone()) };
     let answer = tokio::time::timeout(patience, sent.await_response()).await.map_err(|_| {
@@ -48,6 +66,17 @@ pub(super) async fn send(
     })?;
     open.id = None;
     serde_json::to_value(answer?).map_err(|error| Unanswered::Refused(CallError::from_error(error)))
+}
+
+/// Gives a question with a URL an id if its handler gave none: these revisions require it, and hosts refuse a question without
+/// one.
+fn identified(method: &str, mut params: Value) -> Value {
+    if capability(method, &params) == Some(URL)
+        && let Some(members) = params.as_object_mut()
+    {
+        members.entry("elicitationId").or_insert_with(|| random::key().into());
+    }
+    params
 }
 
 /// A question that waits for its answer. If it is dropped before, the client is told, so that its user is not asked for nothing
@@ -72,11 +101,99 @@ impl Drop for Open<'_> {
     }
 }
 
-/// A question in the form of the protocol.
+/// A question in the form of the protocol, for a result.
+///
+/// The SDK's types are only the check: they drop what they do not know, such as the `pattern` of a text. So the parameters
+/// are beside the typed ones, as a member of `_meta`, until the result is sent ([`as_given`], [`as_given_over_http`]).
+///
+/// # Errors
+/// If the parameters are not those of the method.
 pub(super) fn input_request(method: &str, params: Value) -> Result<InputRequest, CallError> {
+    let mut request = checked(method, &params)?;
+    let extensions = match &mut request {
+        InputRequest::Elicitation(request) => &mut request.extensions,
+        InputRequest::CreateMessage(request) => &mut request.extensions,
+        InputRequest::ListRoots(request) => &mut request.extensions,
+        _ => return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked"))),
+    };
+    extensions.insert(RequestMetaObject(MetaObject(Map::from_iter([(GIVEN.to_owned(), params)]))));
+    Ok(request)
+}
+
+/// Checks the parameters of a question.
+pub(super) fn checked(method: &str, params: &Value) -> Result<InputRequest, CallError> {
+    if is_deeper(params, MAX_DEPTH) {
+        let message = format!("the parameters of `{method}` are nested in more than {MAX_DEPTH} levels");
+        return Err(CallError::execution(message));
+    }
     InputRequest::deserialize(json!({ "method": method, "params": params })).map_err(|error| {
         CallError::execution(format!("the parameters of `{method}` are not what the protocol asks for: {error}"))
     })
+}
+
+/// True if a value has more than this number of levels of lists and objects.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match (value, levels.checked_sub(1)) {
+        (Value::Array(_) | Value::Object(_), None) => true,
+        (Value::Array(items), Some(below)) => items.iter().any(|item| is_deeper(item, below)),
+        (Value::Object(members), Some(below)) => members.values().any(|member| is_deeper(member, below)),
+        _ => false,
+    }
+}
+
+/// A message whose questions have the parameters that their handlers gave.
+pub(super) fn as_given(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    match message {
+        JsonRpcMessage::Response(mut response) => {
+            let may_ask = match &response.result {
+                ServerResult::InputRequiredResult(_) => true,
+                ServerResult::GetTaskResult(result) => result.task.status() == TaskStatus::InputRequired,
+                _ => false,
+            };
+            if may_ask
+                && let Ok(mut told) = serde_json::to_value(&response.result)
+                && restore(&mut told)
+            {
+                response.result = ServerResult::CustomResult(CustomResult(told));
+            }
+            JsonRpcMessage::Response(response)
+        }
+        other => other,
+    }
+}
+
+/// [`as_given`] for an event, as the SDK writes it.
+pub(super) fn as_given_over_http(event: Bytes) -> Bytes {
+    // Most events are no questions.
+    if memmem::find(&event, GIVEN.as_bytes()).is_none() {
+        return event;
+    }
+    let Ok(text) = std::str::from_utf8(&event) else { return event };
+    let lines = text.split_inclusive('\n').map(|line| {
+        let message = line.strip_prefix("data:").unwrap_or_default();
+        let mut message: Value = serde_json::from_str(message).unwrap_or_default();
+        match message.get_mut("result").is_some_and(restore) {
+            true => Cow::Owned(format!("data: {message}\n")),
+            false => Cow::Borrowed(line),
+        }
+    });
+    Bytes::from(lines.collect::<String>())
+}
+
+/// Gives the questions in a result the parameters that their handlers gave. False if there are none.
+fn restore(result: &mut Value) -> bool {
+    let requests = result.get_mut("inputRequests").and_then(Value::as_object_mut);
+    let mut is_changed = false;
+    for request in requests.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        let meta = request.get_mut("params").and_then(|params| params.get_mut("_meta"));
+        let Some(given) = meta.and_then(|meta| meta.get_mut(GIVEN)).map(Value::take) else { continue };
+        is_changed = true;
+        match given {
+            Value::Null => _ = request.shift_remove("params"),
+            params => _ = request.insert("params".to_owned(), params),
+        }
+    }
+    is_changed
 }
 
 pub(super) fn unsupported(capability: &str) -> CallError {

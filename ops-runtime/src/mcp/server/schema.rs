@@ -93,13 +93,14 @@ fn any(kinds: impl Iterator<Item = Kind>) -> Kind {
         .unwrap_or(Kind::MaybeObject)
 }
 
-/// The definition that a schema refers to.
+/// The definition, or the part of one, that a schema refers to.
 fn target<'a>(schema: &Object, root: &'a Object) -> Option<&'a Value> {
-    let name = pointer::definition(schema.get("$ref")?.as_str()?)?;
-    root.get("$defs")?.get(&*name)
+    let reference = schema.get("$ref")?.as_str()?;
+    let definition = root.get("$defs")?.get(&*pointer::definition(reference)?)?;
+    definition.pointer(pointer::within_definition(reference))
 }
 
-/// Replaces the root's reference by the definition: hosts look for `type` and `properties` there. If the members beside
+/// Replaces the root's reference by what it refers to: hosts look for `type` and `properties` there. If the members beside
 /// the reference would change what the definition means, the reference moves into `allOf`.
 pub(super) fn inline_root(mut schema: Object) -> Object {
     for step in 0..=CHAIN {
@@ -263,13 +264,13 @@ pub(super) fn list_of(items: Option<Object>) -> Object {
     list
 }
 
-/// A schema to be nested in another, and the definition to be put at its root. A schema that refers to its own root
-/// becomes such a definition.
+/// A schema to be nested in another, and the definition to be put at its root. A schema that refers to its own root, or to
+/// a part of it, becomes such a definition.
 fn nest(mut schema: Object) -> (Value, Option<Value>) {
     let definitions = schema.remove("$defs");
     let mut refers_to_root = false;
     let schema = Value::Object(schema);
-    let mut look = |reference: &str| refers_to_root |= reference == "#";
+    let mut look = |reference: &str| refers_to_root |= from_root(reference).is_some();
     visit(&schema, &mut look);
     definitions.iter().for_each(|definitions| visit(definitions, &mut look));
     if !refers_to_root {
@@ -290,10 +291,10 @@ fn nest(mut schema: Object) -> (Value, Option<Value>) {
     while let Some(value) = stack.pop() {
         match value {
             Value::Object(object) => {
-                if let Some(Value::String(root)) = object.get_mut("$ref")
-                    && root == "#"
+                if let Some(Value::String(own)) = object.get_mut("$ref")
+                    && let Some(path) = from_root(own)
                 {
-                    root.clone_from(&reference);
+                    *own = format!("{reference}{path}");
                 }
                 stack.extend(object.values_mut());
             }
@@ -302,6 +303,13 @@ fn nest(mut schema: Object) -> (Value, Option<Value>) {
         }
     }
     (json!({ "$ref": reference }), Some(definitions))
+}
+
+/// The pointer from the root to what a reference leads to. `None` if that is a definition, or is elsewhere.
+fn from_root(reference: &str) -> Option<&str> {
+    let path = reference.strip_prefix('#')?;
+    let is_definition = reference.starts_with(pointer::DEFINITIONS);
+    (path.is_empty() || path.starts_with('/') && !is_definition).then_some(path)
 }
 
 #[cfg(test)]
@@ -345,6 +353,22 @@ mod tests {
             "$defs": { "Cage": { "type": "string" } },
         });
         assert_eq!(Value::Object(inline_root(object(schema))), expected);
+    }
+
+    #[test]
+    fn a_reference_into_a_definition_is_that_part_of_it() {
+        let whole = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "next": { "$ref": "#/$defs/Whole" } } });
+        let schema = |part: &str| {
+            let reference = format!("#/$defs/Whole/properties/{part}");
+            object(json!({ "$ref": reference, "$defs": { "Whole": whole } }))
+        };
+        assert_eq!(kind(&schema("id")), Kind::Other);
+        assert_eq!(Value::Object(inline_root(schema("id"))), json!({ "type": "integer" }));
+        let mut expected = whole.clone();
+        expected["$defs"] = json!({ "Whole": whole });
+        assert_eq!((kind(&schema("next")), Value::Object(inline_root(schema("next")))), (Kind::Object, expected));
+        // A reference that leads nowhere stays.
+        assert_eq!(inline_root(schema("name")), schema("name"));
     }
 
     #[test]
@@ -393,5 +417,29 @@ mod tests {
             "$defs": { "Self": { "type": "array", "items": { "$ref": "#/$defs/Self" } } },
         });
         assert_eq!(Value::Object(wrap(object(tree), "input", None)), expected);
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_parts_of_itself_is_a_definition() {
+        let pair = json!({
+            "type": "array",
+            "prefixItems": [{ "type": "string" }, { "$ref": "#/prefixItems/0" }],
+            "items": { "$ref": "#/$defs/Rest" },
+            "$defs": { "Rest": { "anyOf": [{ "$ref": "#/prefixItems/0" }, { "type": "null" }] } },
+        });
+        let part = json!({ "$ref": "#/$defs/Self/prefixItems/0" });
+        let expected = json!({
+            "type": "array",
+            "items": { "$ref": "#/$defs/Self" },
+            "$defs": {
+                "Rest": { "anyOf": [part, { "type": "null" }] },
+                "Self": {
+                    "type": "array",
+                    "prefixItems": [{ "type": "string" }, part],
+                    "items": { "$ref": "#/$defs/Rest" },
+                },
+            },
+        });
+        assert_eq!(Value::Object(list_of(Some(object(pair)))), expected);
     }
 }

@@ -9,6 +9,7 @@ use ops_runtime::{CallError, Context, Registry, operation};
 use serde_json::{Map, Value, json};
 
 use super::{code, jobs, name, registry, server, tasks, worker};
+use crate::asks::form;
 use crate::client::{Client, REVISIONS};
 
 fn accept(name: &str) -> Value {
@@ -76,6 +77,39 @@ async fn in_2026_07_28_questions_are_polled() {
     let update = json!({ "taskId": task["taskId"], "inputResponses": { "first": accept("Eve") } });
     assert_eq!(client.request("tasks/update", update).await["result"], json!({ "resultType": "complete" }));
     assert_eq!(client.of_task("tasks/get", &task).await["result"], done);
+}
+
+/// Asks by a form with members that the SDK's types do not have.
+#[operation(namespace = "job", kind = mutation)]
+async fn code_of(context: &Context) -> Result<Value, CallError> {
+    let peer = McpPeer::of(context).ok_or_else(|| CallError::new("NO_CLIENT", "nobody to ask"))?;
+    Ok(peer.ask("code", "elicitation/create", form()).await?["content"].take())
+}
+
+#[tokio::test]
+async fn a_question_is_sent_as_its_handler_gave_it() {
+    for revision in REVISIONS {
+        let (jobs, registry) = (jobs(), registry());
+        registry.register(CodeOf).unwrap();
+        let _worker = Worker::new(jobs.clone(), registry.clone()).start();
+        let tasks = tasks(&jobs).with_support("job.code_of", TaskSupport::Required);
+        let mut client = Client::connect_with(McpServer::new(registry).with_tasks(tasks), revision, capable()).await;
+        if revision == REVISIONS[0] {
+            let task = client.begin("job_code_of", json!({})).await;
+            client.send("tasks/result", json!({ "taskId": task["taskId"] })).await;
+            let question = client.receive().await;
+            let mut expected = form();
+            expected["_meta"]["io.modelcontextprotocol/related-task"] = json!({ "taskId": task["taskId"] });
+            expected["_meta"]["progressToken"] = question["params"]["_meta"]["progressToken"].clone();
+            assert_eq!(question["params"], expected);
+        } else {
+            let call = json!({ "name": "job_code_of", "arguments": {} });
+            let task = client.request("tools/call", call).await["result"].clone();
+            let waiting = client.until(&task, "input_required").await;
+            let expected = json!({ "code": { "method": "elicitation/create", "params": form() } });
+            assert_eq!((&waiting["inputRequests"], &waiting["taskId"]), (&expected, &task["taskId"]), "{waiting}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use ops_runtime::Registry;
 use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::durable::Worker;
 use ops_runtime::mcp::{McpServer, TaskSupport};
 use serde_json::{Value, json};
@@ -52,6 +54,26 @@ async fn a_call_that_takes_long_becomes_a_task() {
     assert_eq!(task["resultType"], "task", "{task}");
     let done = client.until(&task, "completed").await;
     assert_eq!((&done["result"]["isError"], done.get("error")), (&json!(true), None), "{done}");
+}
+
+/// A call whose result is not found was carried out all the same. So no error tells the client to call again: it gets the
+/// task, and can ask for the result.
+#[tokio::test]
+async fn a_call_whose_result_is_not_found_is_a_task() {
+    let (jobs, served, worked) = (jobs(), registry(), Registry::new());
+    let removed = served.clone();
+    let handler = Handler::dynamic(move |_, _| {
+        removed.remove("job.work").unwrap();
+        async { Ok(json!("done")) }
+    });
+    worked.register(Registration::new(served.spec("job.work").unwrap(), handler)).unwrap();
+    let _worker = Worker::new(jobs.clone(), worked).start();
+    let tasks = tasks(&jobs).with_inline_timeout(Duration::from_secs(30));
+    let server = McpServer::new(served).with_tasks(tasks);
+    let mut client = Client::connect_with(server, REVISIONS[1], capable()).await;
+    let task = call(&mut client, "job_work", json!({ "millis": 0, "text": "x" })).await;
+    assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
+    assert_eq!(jobs.stats("jobs").await.unwrap().open, 0, "it has ended");
 }
 
 /// A task gives what the call itself would give, also if that is an error because the schema does not allow the result.

@@ -3,14 +3,16 @@
 use std::error::Error;
 use std::io;
 
-use http::header::{RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
+use http::header::{LOCATION, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use reqwest::Response;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::{Value, json};
 
 use super::{Failure, content_type};
 use crate::CallError;
 use crate::http::field;
+use crate::mcp::follow::loses_message;
 use crate::model::parameters::{end_of_part, value_of};
 
 /// The error of a request that got no response, or not all of one.
@@ -22,6 +24,18 @@ pub(super) fn broken(error: reqwest::Error) -> Failure {
         return StreamableHttpError::Client(CallError::execution(why));
     }
     broken_off(why)
+}
+
+/// The error of a redirect by which the message would be lost. It names the new place without credentials and a query.
+/// `None` if the response is no such redirect.
+pub(super) fn moved(response: &Response) -> Option<CallError> {
+    let status = Some(response.status()).filter(|status| loses_message(*status))?;
+    let place = response.url().join(response.headers().get(LOCATION)?.to_str().ok()?).ok()?;
+    let (origin, path) = (place.origin().ascii_serialization(), place.path());
+    Some(CallError::execution(format!(
+        "it redirects to `{origin}{path}` with the status {}, by which a message would be lost: set that URL",
+        status.as_u16()
+    )))
 }
 
 /// The error of a request that may have reached the server.

@@ -5,6 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
 use rmcp::model::NumberOrString;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -17,8 +19,16 @@ pub(super) const MAX_ASKED: usize = 128;
 /// only to a request that is still open here.
 #[derive(Default)]
 pub(in super::super) struct Questions {
-    open: Mutex<HashMap<NumberOrString, Arc<Notify>>>,
+    open: Mutex<HashMap<NumberOrString, Open>>,
     asking: Mutex<Asking>,
+}
+
+/// A request without a response.
+struct Open {
+    /// Notified when the request is withdrawn.
+    withdrawn: Arc<Notify>,
+    /// The parameters as the server sent them, until they are used: rmcp drops what it does not know.
+    params: Option<Box<RawValue>>,
 }
 
 /// The questions to the user during calls, which include those of no request: to log in, for example.
@@ -32,14 +42,20 @@ struct Asking {
 
 impl Questions {
     /// Notes a request. False if there are too many, or one has the same id.
-    pub(super) fn begin(&self, id: NumberOrString) -> bool {
+    pub(super) fn begin(&self, id: NumberOrString, params: Option<&RawValue>) -> bool {
         let mut open = lock(&self.open);
         if open.len() >= MAX_ASKED {
             return false;
         }
         let Entry::Vacant(place) = open.entry(id) else { return false };
-        place.insert(Arc::default());
+        place.insert(Open { withdrawn: Arc::default(), params: params.map(ToOwned::to_owned) });
         true
+    }
+
+    /// Takes the parameters of a request; `null` if there are none.
+    pub(in super::super) fn params(&self, id: &NumberOrString) -> Value {
+        let params = lock(&self.open).get_mut(id).and_then(|open| open.params.take());
+        params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
     }
 
     /// Notes that a request has its response, or needs none. False if it was not open.
@@ -49,14 +65,14 @@ impl Questions {
 
     /// What is notified when the request is withdrawn. `None` if it is not open any more.
     pub(in super::super) fn withdrawal(&self, id: &NumberOrString) -> Option<Arc<Notify>> {
-        lock(&self.open).get(id).cloned()
+        lock(&self.open).get(id).map(|open| open.withdrawn.clone())
     }
 
     /// Withdraws all requests, because their session is lost.
     #[cfg(feature = "mcp-http")]
     pub(in super::super) fn withdraw(&self) {
         // A notification is kept for a handler that has not started.
-        lock(&self.open).drain().for_each(|(_, withdrawn)| withdrawn.notify_one());
+        lock(&self.open).drain().for_each(|(_, open)| open.withdrawn.notify_one());
     }
 
     pub(super) fn len(&self) -> usize {

@@ -13,7 +13,7 @@ use super::wire::RELATED;
 use crate::durable::engine::Engine;
 use crate::durable::record::JobRecord;
 use crate::durable::{JobId, Scope};
-use crate::mcp::server::question::{CAPABILITIES, declares, input_request, is_answer, unsupported};
+use crate::mcp::server::question::{CAPABILITIES, checked, declares, input_request, is_answer, unsupported};
 use crate::model::clock::millis;
 use crate::{CallError, Context, ErrorCode};
 
@@ -83,8 +83,8 @@ impl Question {
         input_request(&self.method, self.params.clone()).ok()
     }
 
-    /// In the form of the protocol, with the task to which it belongs.
-    pub(super) fn with_related(&self, id: &JobId) -> Option<InputRequest> {
+    /// The parameters of the question, with the task to which it belongs.
+    pub(super) fn with_related(&self, id: &JobId) -> Value {
         let mut params = self.params.clone();
         if let Value::Object(members) = &mut params {
             let meta = members.entry("_meta").or_insert_with(|| json!({}));
@@ -92,7 +92,7 @@ impl Question {
                 meta.insert(RELATED.to_owned(), json!({ "taskId": id.as_str() }));
             }
         }
-        input_request(&self.method, params).ok()
+        params
     }
 }
 
@@ -285,7 +285,7 @@ impl JobPeer {
         if !self.supports(capability) {
             return Err(unsupported(capability));
         }
-        input_request(method, params.clone())?;
+        checked(method, &params)?;
         let (asked, left) = self.put(key, method, params).await?;
         match tokio::time::timeout(left, self.answered(asked.number)).await {
             Ok(Ok(answer)) => {

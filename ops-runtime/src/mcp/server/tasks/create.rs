@@ -108,17 +108,15 @@ impl Began<'_> {
         let listener = Listener { peer: context.peer.clone(), token, closed: context.ct.clone() };
         match timeout(asker.tasks.patience, listener.follow(&job)).await {
             Err(_) => Ok(told()),
-            Ok(true) => {
-                let seen = asker.find(job.id().as_str()).await?;
-                match asker.outcome(&seen) {
-                    None => Ok(told()),
-                    Some(outcome) => {
-                        let answer = outcome?;
-                        unread::count(&context.extensions, &answer);
-                        Ok(answer.into())
-                    }
+            Ok(true) => match asker.find(job.id().as_str()).await.ok().and_then(|seen| asker.outcome(&seen)) {
+                Some(outcome) => {
+                    let answer = outcome?;
+                    unread::count(&context.extensions, &answer);
+                    Ok(answer.into())
                 }
-            }
+                // Its result can't be read now, but the call was carried out: the client must not repeat it, but can poll.
+                None => Ok(told()),
+            },
             // The client does not wait for the response any more, and knows of no task.
             Ok(false) => {
                 job.cancel().await.map_err(|error| unreachable(&error))?;

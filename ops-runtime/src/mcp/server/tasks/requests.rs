@@ -6,8 +6,7 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rmcp::model::{
     CancelTaskParams, CustomRequest, DetailedTask, ErrorCode as RpcCode, ErrorData, GetTaskParams, GetTaskResult,
-    InputRequest, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerRequest, ServerResult, TaskPayload,
-    UpdateTaskParams,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerResult, TaskPayload, UpdateTaskParams,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
@@ -135,13 +134,8 @@ async fn result(asker: &Asker<'_>, id: &str, context: &RequestContext<RoleServer
 
 /// Asks the client a question of a task, and stores the answer until that time.
 async fn put(asker: &Asker<'_>, (id, number): (JobId, usize), question: Question, peer: &Peer<RoleServer>, until: u64) {
-    let request = match question.with_related(&id) {
-        Some(InputRequest::Elicitation(request)) => ServerRequest::ElicitRequest(request),
-        Some(InputRequest::CreateMessage(request)) => ServerRequest::CreateMessageRequest(request),
-        Some(InputRequest::ListRoots(request)) => ServerRequest::ListRootsRequest(request),
-        _ => return,
-    };
-    let answer = match send(peer, request, asker.server.options.ask_timeout).await {
+    let asked = send(peer, &question.method, question.with_related(&id), asker.server.options.ask_timeout).await;
+    let answer = match asked {
         Ok(answer) => Answer::Given(answer),
         Err(Unanswered::Refused(error)) => Answer::Refused(error),
         // It may be asked again, by another connection or for a later attempt.
