@@ -160,11 +160,21 @@ impl fmt::Debug for Login {
     }
 }
 
+/// The schemes of addresses.
+const SCHEMES: [&str; 4] = ["nats://", "tls://", "ws://", "wss://"];
+
 /// The addresses of a text in which they are joined by commas. The client takes them as a list only.
 ///
 /// # Errors
-/// If there is none.
+/// If there is none, or if a comma may be part of a password, because errors would name parts of the password as servers.
 pub(crate) fn servers(urls: &str) -> Result<Vec<&str>, CallError> {
+    let begins = |url: &str| SCHEMES.iter().any(|own| url.trim_start().starts_with(own));
+    if urls.split(',').skip(1).any(|url| url.contains('@') && !begins(url)) {
+        return Err(CallError::execution(
+            "the NATS server can't be used: write `,` in a password or a token as `%2C`, and begin each address that has \
+             credentials with its scheme, such as `nats://`",
+        ));
+    }
     let servers: Vec<&str> = urls.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
     if servers.is_empty() {
         return Err(CallError::execution(
@@ -214,6 +224,31 @@ mod tests {
     }
 
     #[test]
+    fn a_comma_may_be_that_of_a_password() {
+        for urls in [
+            "nats://ann:pa,ss@10.0.0.1:4222",
+            "nats://top,secret,word@10.0.0.1",
+            "nats://ann:pa, ss@10.0.0.1",
+            "ann:p//a,s@s@10.0.0.1",
+            "nats://10.0.0.1,ann:pass@10.0.0.2",
+            "10.0.0.1, ann:pass@10.0.0.2",
+        ] {
+            let error = servers(urls).unwrap_err();
+            let expected = "the NATS server can't be used: write `,` in a password or a token as `%2C`, and begin each \
+                            address that has credentials with its scheme, such as `nats://`";
+            assert_eq!(error.message(), expected, "{urls}");
+        }
+        for urls in [
+            "nats://ann:pa%2Css@10.0.0.1",
+            "nats://ann:pass@10.0.0.1,10.0.0.2",
+            "nats://ann:pass@10.0.0.1,tls://ann:pass@10.0.0.2",
+            "10.0.0.1, nats://ann:pass@10.0.0.2",
+        ] {
+            assert!(servers(urls).is_ok(), "{urls}");
+        }
+    }
+
+    #[test]
     fn credentials_of_urls() {
         for (urls, expected) in [
             ("nats://10.0.0.1:4222", "none"),
@@ -249,7 +284,7 @@ mod tests {
             "nats://ann:hush@127.0.0.1:99999",
             "other://ann:hush@127.0.0.1:1",
             "ann:hush@127.0.0.1:1",
-            "nats://127.0.0.1:1, ann:hush@ ",
+            "nats://127.0.0.1:1, nats://ann:hush@ ",
         ] {
             let mut errors = Vec::new();
             #[cfg(feature = "nats")]

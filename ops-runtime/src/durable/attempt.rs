@@ -37,10 +37,6 @@ const PASSED: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 /// How long a job that was given back while it waited for steps stays in its queue.
 const SUSPENDED: Duration = Duration::from_secs(1);
 
-/// How often a step is given back whose job is unknown, before it is cancelled: a server that has just become the
-/// leader may not show the job for a moment.
-const GONE: u32 = 3;
-
 /// Marks the error of an attempt whose worker died, in its details.
 const DIED: &str = "workerDied";
 
@@ -117,8 +113,8 @@ impl Attempted<'_> {
         let mut tries = self.tries();
         let attempt = tries.attempts.saturating_add(1);
         let verdict = match self.refusal(&mut tries) {
-            Some(verdict) => Some(verdict),
-            None => self.without_parent(&mut tries).await,
+            None => self.without_parent(&mut tries).await.or_else(|| self.stopped()),
+            verdict => verdict,
         };
         let verdict = match verdict {
             Some(verdict) => {
@@ -127,6 +123,8 @@ impl Attempted<'_> {
                 }
                 verdict
             }
+            // Another worker may have the step: the lookup of its job may have taken longer than the lease.
+            None if self.lease.is_lost() => return,
             None => {
                 let mut meter = Meter::start(&job.operation);
                 let (verdict, outcome) = match Box::pin(self.attempt(attempt)).await {
@@ -183,10 +181,15 @@ impl Attempted<'_> {
         tries.fail(self.engine().now(), error, self.bounds().attempt);
     }
 
+    /// The outcome of a job whose worker stops. `None` if it does not.
+    fn stopped(&self) -> Option<Verdict> {
+        self.signals.stopped.is_cancelled().then_some(Verdict::Pass(Duration::ZERO))
+    }
+
     /// The outcome of a job that is not run. `None` if it is run.
     fn refusal(&self, tries: &mut Tries) -> Option<Verdict> {
-        if self.signals.stopped.is_cancelled() {
-            return Some(Verdict::Pass(Duration::ZERO));
+        if let Some(verdict) = self.stopped() {
+            return Some(verdict);
         }
         let job = &self.lease.delivery.job;
         // In an unknown format, no other field can be relied on, and a dead letter would lack the unknown fields.
@@ -301,7 +304,7 @@ impl Attempted<'_> {
         let call = Invocation { context, policy: self.registry.policy(), checked };
         let envelope = serve(call, &job.operation, Payload::Raw(job.input.clone())).await?;
         let text = to_raw_value(&envelope)
-            .map_err(|error| CallError::execution(format!("the result can't be written as JSON: {error}")))?;
+            .map_err(|error| CallError::execution(format!("the result can't be written as JSON: {error}")).lasting())?;
         let (size, limit) = (text.get().len(), self.engine().limits().max_result);
         if size > limit {
             let message = format!(
@@ -342,27 +345,21 @@ impl Attempted<'_> {
     /// The outcome of a step whose job was cancelled, or may have been. `None` if it is run, like any job that is not a
     /// step.
     async fn without_parent(&self, tries: &mut Tries) -> Option<Verdict> {
-        match Parent::of(self.engine(), &self.lease.delivery.job).await {
-            Parent::Waits => {
-                tries.gone = 0;
-                None
-            }
-            Parent::Cancelled => Some(Verdict::End(Outcome::Cancelled)),
-            // No job waits for the step any more.
-            Parent::Gone if tries.gone >= GONE => Some(Verdict::End(Outcome::Cancelled)),
-            Parent::Gone => {
-                tries.gone = tries.gone.saturating_add(1);
-                Some(pass(tries))
-            }
-            Parent::Unknown => Some(pass(tries)),
+        let parent = Parent::of(self.engine(), &self.lease.delivery.job).await;
+        match parent {
+            _ if parent.ends(&mut tries.gone) => Some(Verdict::End(Outcome::Cancelled)),
+            Parent::Waits => None,
+            _ => Some(pass(tries)),
         }
     }
 
     /// Cancels the steps that a cancelled job waited for.
     async fn close(&self, steps: Vec<JobId>) {
         let JobRecord { id, operation, .. } = &self.lease.delivery.job;
+        // A step may have another identity than its job.
+        let jobs = self.scope.jobs.with_identity(None);
         for step in steps {
-            if let Err(error) = AnyJob::known(self.scope.jobs.clone(), step.clone(), false).cancel().await {
+            if let Err(error) = AnyJob::known(jobs.clone(), step.clone(), false).cancel().await {
                 let (job, step) = (id.as_str(), step.as_str());
                 tracing::warn!(%error, job, operation, step, "a step of a cancelled job was not cancelled");
             }

@@ -37,6 +37,12 @@ impl Bounds {
         Self { failed, letter, attempt, metadata: letter }
     }
 
+    /// The limits of a step. A step has the id of its own operation, and the metadata of its job, to which the job has added its
+    /// trace and its time.
+    pub(super) fn of_step(self) -> Self {
+        Self { metadata: self.metadata.saturating_add(LEAST), ..self }
+    }
+
     /// Fails if metadata is too large to be stored together with the other fields that the submitter sets.
     pub(super) fn check(&self, metadata: &Map<String, Value>, beside: &Beside<'_>) -> Result<(), CallError> {
         let invalid = |message: String| Err(CallError::new(ErrorCode::ValidationError, message));
@@ -259,6 +265,12 @@ mod tests {
         assert!(of(json!({ "b": "x".repeat(4_100) })).unwrap_err().contains("the engine keeps up to 4096"));
         assert_eq!(of(deep(DEPTH)), Ok(()));
         assert!(of(deep(DEPTH + 1)).unwrap_err().contains("nested"));
+        // A step has the metadata that its job has added.
+        let added = json!({ "b": "x".repeat(4_100) });
+        let (of_step, metadata) = (bounds.of_step(), |value: Value| Map::from_iter([("a".to_owned(), value)]));
+        assert_eq!(of_step.check(&metadata(added), &beside(None)), Ok(()));
+        let error = of_step.check(&metadata(json!("x".repeat(5_200))), &beside(None)).unwrap_err();
+        assert!(error.message().ends_with("the engine keeps up to 5120"), "{error}");
         // With what else there is of a job.
         let key = "k".repeat(2_100);
         assert_eq!(check(json!(1), beside(Some(&key))), Ok(()));

@@ -128,7 +128,8 @@ pub struct JetStream {
 }
 
 impl JetStream {
-    /// Connects to a server, or several of one cluster, at `nats://HOST:PORT`, `tls://HOST:PORT`, joined by commas.
+    /// Connects to a server, or several of one cluster, at `nats://HOST:PORT`, `tls://HOST:PORT`, joined by commas. In a
+    /// password or a token, a comma is written as `%2C`.
     ///
     /// The streams of the prefix are made when they are used for the first time, and again if they are gone.
     ///

@@ -221,7 +221,9 @@ impl AnyJob {
 
     /// Cancels the job, whichever process has it. A running handler is dropped, and so is the attempt; steps that it
     /// waits for are cancelled with it. If no worker has the job, its steps are cancelled when they would begin, or
-    /// within a third of a lease if they run.
+    /// within a third of a lease if they run; within two leases if the job is no longer stored, such as after
+    /// [`discard`](Self::discard). With replicas on `JetStream`, such a step is cancelled only if the lease is two seconds or
+    /// more.
     ///
     /// Returns `false` if the job has ended already.
     ///

@@ -132,7 +132,12 @@ impl Jobs {
     /// the identity stays in this process: handlers do not get it.
     #[must_use]
     pub fn scoped(&self, identity: Identity) -> Self {
-        Self { shared: self.shared.clone(), identity: Some(Arc::new(identity)) }
+        self.with_identity(Some(identity))
+    }
+
+    /// The jobs of `identity`, or all jobs if it is `None`, whichever identity `self` is restricted to.
+    pub(super) fn with_identity(&self, identity: Option<Identity>) -> Self {
+        Self { shared: self.shared.clone(), identity: identity.map(Arc::new) }
     }
 
     /// Submits a job, or attaches to the one that has its key.
@@ -311,8 +316,12 @@ impl Jobs {
     }
 
     fn id_of_key(&self, queue: &str, lane: u16, operation: &str, key: &str, tenant: Option<&str>) -> JobId {
-        let owner = self.identity.as_ref().map_or("", |identity| &identity.id);
-        JobId::of_key(queue, lane, &["key", operation, tenant.unwrap_or_default(), owner, key])
+        let owner = self.identity.as_ref().map(|identity| identity.id.as_str());
+        // An empty text looks like a missing one, so a mark tells them apart.
+        let marks = [(tenant, "tenant"), (owner, "identity")];
+        let marks = marks.into_iter().filter(|(text, _)| *text == Some("")).map(|(_, mark)| mark);
+        let texts = ["key", operation, tenant.unwrap_or_default(), owner.unwrap_or_default(), key];
+        JobId::of_key(queue, lane, &texts.into_iter().chain(marks).collect::<Vec<_>>())
     }
 
     /// The record of a job, and the id that its key gives it.
@@ -324,13 +333,11 @@ impl Jobs {
         origin: &Origin<'_>,
     ) -> Result<JobRecord, CallError> {
         let limits = self.engine().limits();
-        // A step has the metadata of its job, which were checked, and may have more by now.
-        if !origin.trusted {
-            let (key, tenant) = (options.key.as_deref(), options.tenant.as_deref());
-            let identity = self.identity.as_deref();
-            let beside = Beside { operation, key, tenant, identity, retry: options.retry.as_ref() };
-            limits.bounds().check(&options.metadata, &beside)?;
-        }
+        let (key, tenant) = (options.key.as_deref(), options.tenant.as_deref());
+        let beside =
+            Beside { operation, key, tenant, identity: self.identity.as_deref(), retry: options.retry.as_ref() };
+        let bounds = if origin.trusted { limits.bounds().of_step() } else { limits.bounds() };
+        bounds.check(&options.metadata, &beside)?;
         let invalid = |message: String| CallError::new(ErrorCode::ValidationError, message);
         check_id(operation).map_err(|error| invalid(error.to_string()))?;
         if options.key.as_deref().is_some_and(|key| key.trim().is_empty()) {

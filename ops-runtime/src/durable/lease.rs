@@ -56,7 +56,8 @@ impl Lease {
 
     /// The jobs as the identity of this one sees them.
     pub(super) fn jobs(&self, jobs: &Jobs) -> Jobs {
-        self.delivery.job.identity.clone().map_or_else(|| jobs.clone(), |identity| jobs.scoped(identity))
+        // A worker takes all jobs of its queue, even if its own handle is restricted to an identity.
+        jobs.with_identity(self.delivery.job.identity.clone())
     }
 
     /// The job was closed.
@@ -67,6 +68,11 @@ impl Lease {
     /// Completes when the job was closed.
     pub(super) async fn closed(&self) {
         self.until(&self.is_closed).await;
+    }
+
+    /// True if the job has ended or may be another worker's.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
     }
 
     /// Completes when the job has ended or may be another worker's.
@@ -100,13 +106,14 @@ impl Lease {
     /// Extends the lease every third of its time, until it is lost.
     async fn extend(&self, jobs: &Jobs) {
         let every = (jobs.engine().limits().lease / 3).max(Duration::from_millis(1));
+        let mut gone = 0;
         loop {
             // From before the extension, which takes a while itself.
             let next = sleep(every);
             match jobs.engine().extend(&self.delivery).await {
                 // The job of a step may be in another queue, whose servers may not respond now.
                 Ok(true) => {
-                    let _ = timeout(every, self.end_with_parent(jobs)).await;
+                    let _ = timeout(every, self.end_with_parent(jobs, &mut gone)).await;
                 }
                 Ok(false) => return self.set(&self.is_lost),
                 // Perhaps no other worker has the job either. If one has, the first ending counts.
@@ -119,11 +126,11 @@ impl Lease {
         }
     }
 
-    /// Cancels a step whose job was cancelled while no worker had that. The handler is dropped as in any other
+    /// Cancels a step whose job is gone, or was cancelled while no worker had the job. The handler is dropped as in any other
     /// cancellation.
-    async fn end_with_parent(&self, jobs: &Jobs) {
+    async fn end_with_parent(&self, jobs: &Jobs, gone: &mut u32) {
         let job = &self.delivery.job;
-        if matches!(Parent::of(jobs.engine(), job).await, Parent::Cancelled)
+        if Parent::of(jobs.engine(), job).await.ends(gone)
             && let Err(error) = AnyJob::known(self.jobs(jobs), job.id.clone(), false).cancel().await
         {
             let (id, operation) = (job.id.as_str(), &job.operation);

@@ -4,6 +4,10 @@ use crate::durable::engine::Engine;
 use crate::durable::error::UNREADABLE;
 use crate::durable::record::{JobRecord, Outcome, Stored};
 
+/// How often in a row the job of a step is unknown, before the step is cancelled: a server that has just become the leader may
+/// not show the job for a moment.
+const GONE: u32 = 3;
+
 /// The state of the job of a step.
 pub(super) enum Parent {
     /// It waits for the step, or ended without it, or its record cannot be read; or this job is not a step.
@@ -17,6 +21,17 @@ pub(super) enum Parent {
 }
 
 impl Parent {
+    /// True if the step ends, since no job waits for it any more. `gone` counts how often in a row the job was unknown.
+    pub(super) fn ends(&self, gone: &mut u32) -> bool {
+        match self {
+            Self::Waits => *gone = 0,
+            Self::Gone if *gone < GONE => *gone = gone.saturating_add(1),
+            Self::Gone | Self::Cancelled => return true,
+            Self::Unknown => {}
+        }
+        false
+    }
+
     /// The state of the job of which a job is a step.
     pub(super) async fn of(engine: &dyn Engine, job: &JobRecord) -> Self {
         let Some(parent) = &job.parent else { return Self::Waits };

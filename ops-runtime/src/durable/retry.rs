@@ -14,6 +14,8 @@ impl RetryPolicy {
     pub fn repeats(&self, error: &CallError) -> bool {
         match error.code() {
             ErrorCode::AccessDenied => false,
+            // The call was carried out, and its result can't be passed on.
+            _ if error.is_lasting() => false,
             // A known operation that no worker serves now.
             ErrorCode::OperationNotFound => error.is_retryable(),
             // With `raw`, it is about a response, such as the page of a proxy, and may pass. Else the input is invalid.
@@ -68,6 +70,8 @@ mod tests {
             (status(529), true),
             (status(501), false),
             (status(404), false),
+            (CallError::execution("x").lasting(), false),
+            (CallError::new("BUSY", "x").with_details(json!({ "by": "ann" })).lasting(), false),
         ] {
             assert_eq!(policy.repeats(&error), expected, "{error:?}");
         }

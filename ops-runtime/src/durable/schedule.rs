@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Utc};
-use croner::parser::{CronParser, Seconds};
+use croner::parser::{CronParser, Seconds, Year};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -69,13 +69,24 @@ impl Schedule {
     /// A `VALIDATION_ERROR` if the pattern is invalid.
     pub fn cron(pattern: impl Into<String>) -> Result<Self, CallError> {
         let pattern = pattern.into();
-        parse(&pattern)?;
+        // A pattern with a year has a last time.
+        parse(&pattern, Year::Disallowed)?;
         Ok(Self(Kind::Cron(pattern)))
     }
 
     /// A schedule of equal intervals, at least a second each, counted from when it is first set.
     pub fn every(interval: Duration) -> Self {
         Self(Kind::Every(interval.max(SHORTEST)))
+    }
+
+    /// A schedule of a record. Its pattern is not checked: records of earlier versions may have a year, and go on until their
+    /// last time.
+    fn stored(text: &str) -> Result<Self, CallError> {
+        let Some(interval) = text.strip_prefix(EVERY) else { return Ok(Self(Kind::Cron(text.to_owned()))) };
+        let millis = interval.strip_suffix("ms").and_then(|millis| millis.parse().ok());
+        let millis = millis
+            .ok_or_else(|| invalid(format!("`{}` is no interval: write `@every 5000ms`", text.escape_debug())))?;
+        Ok(Self::every(Duration::from_millis(millis)))
     }
 
     /// The first time after `after`, in milliseconds. `None` if there is none.
@@ -87,7 +98,7 @@ impl Schedule {
                 since.checked_add(interval.checked_mul(passed.checked_add(1)?)?)
             }
             Kind::Cron(pattern) => {
-                let next = parse(pattern).ok()?.find_next_occurrence(&utc(after)?, false).ok()?;
+                let next = parse(pattern, Year::Optional).ok()?.find_next_occurrence(&utc(after)?, false).ok()?;
                 u64::try_from(next.timestamp_millis()).ok()
             }
         }
@@ -106,7 +117,7 @@ impl Schedule {
             Kind::Cron(pattern) => {
                 // Patterns have whole seconds.
                 let until = utc(before.checked_sub(1)?)?;
-                let last = parse(pattern).ok()?.find_previous_occurrence(&until, true).ok()?;
+                let last = parse(pattern, Year::Optional).ok()?.find_previous_occurrence(&until, true).ok()?;
                 u64::try_from(last.timestamp_millis()).ok()?
             }
         };
@@ -114,11 +125,11 @@ impl Schedule {
     }
 }
 
-fn parse(pattern: &str) -> Result<croner::Cron, CallError> {
+fn parse(pattern: &str, year: Year) -> Result<croner::Cron, CallError> {
     let parsed = if pattern.len() > MAX_PATTERN {
         Err("it is too long".to_owned())
     } else {
-        let parser = CronParser::builder().seconds(Seconds::Optional).build();
+        let parser = CronParser::builder().seconds(Seconds::Optional).year(year).build();
         parser.parse(pattern).map_err(|error| error.to_string())
     };
     parsed.map_err(|error| invalid(format!("`{}` is no cron pattern: {error}", pattern.escape_debug())))
@@ -156,11 +167,10 @@ impl FromStr for Schedule {
     type Err = CallError;
 
     fn from_str(text: &str) -> Result<Self, CallError> {
-        let Some(interval) = text.strip_prefix(EVERY) else { return Self::cron(text) };
-        let millis = interval.strip_suffix("ms").and_then(|millis| millis.parse().ok());
-        let millis = millis
-            .ok_or_else(|| invalid(format!("`{}` is no interval: write `@every 5000ms`", text.escape_debug())))?;
-        Ok(Self::every(Duration::from_millis(millis)))
+        match Self::stored(text)? {
+            Self(Kind::Cron(pattern)) => Self::cron(pattern),
+            every => Ok(every),
+        }
     }
 }
 
@@ -171,21 +181,30 @@ impl ScheduleRecord {
     }
 
     fn next(&self, after: u64) -> Option<u64> {
-        self.when.parse::<Schedule>().ok()?.next(self.since, after)
+        Schedule::stored(&self.when).ok()?.next(self.since, after)
     }
 
     /// The last times until `now`, newest first, up to `most`.
     fn passed(&self, now: u64, most: usize) -> Vec<u64> {
-        let Ok(schedule) = self.when.parse::<Schedule>() else { return Vec::new() };
+        let Ok(schedule) = Schedule::stored(&self.when) else { return Vec::new() };
         let before = |at: &u64| schedule.last_before(self.since, *at);
         std::iter::successors(schedule.last_before(self.since, now.saturating_add(1)), before).take(most).collect()
+    }
+
+    /// The deadline of its job, if the timeout counts from a time. The latest possible deadline means no deadline, and stays so.
+    fn deadline_from(&self, at: u64) -> Option<u64> {
+        let from_then = |deadline: u64| match deadline {
+            u64::MAX => u64::MAX,
+            deadline => at.saturating_add(deadline.saturating_sub(self.job.submitted)),
+        };
+        self.job.deadline.map(from_then)
     }
 
     /// True if it submits the same jobs at the same times, regardless of when it was made.
     fn repeats(&self, known: &Self) -> bool {
         let mut then = self.clone();
         let (own, job) = (&self.job, &mut then.job);
-        job.deadline = own.deadline.map(|at| at.saturating_sub(own.submitted).saturating_add(known.job.submitted));
+        job.deadline = self.deadline_from(known.job.submitted);
         job.submitted = known.job.submitted;
         if (own.id.queue(), own.id.lane()) == (known.job.id.queue(), known.job.id.lane()) {
             job.id = known.job.id.clone();
@@ -199,8 +218,7 @@ impl ScheduleRecord {
         let mut job = self.job.clone();
         let (since, due) = (self.since.to_string(), at.to_string());
         job.id = JobId::of_key(job.id.queue(), job.id.lane(), &["schedule", &self.name, &since, &due]);
-        let timeout = job.deadline.map(|deadline| deadline.saturating_sub(job.submitted));
-        job.deadline = timeout.map(|timeout| at.saturating_add(timeout));
+        job.deadline = self.deadline_from(at);
         // As if it were submitted then, so that a retried dead letter has the same time to its deadline.
         (job.submitted, job.not_before) = (at, Some(at));
         job.metadata.insert("scheduledAt".to_owned(), at.into());

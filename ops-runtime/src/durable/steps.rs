@@ -27,10 +27,11 @@ impl Context {
     /// times must give its steps different names for each call. That includes calls that a handler repeats because they
     /// failed: for other calls, the name of a step is used up even if the step failed.
     ///
-    /// The step runs with the identity of this job, like a call by `env`, and has retries of its own. While the handler
+    /// The step runs with the identity of this call, like a call by `env`, and has retries of its own. While the handler
     /// waits for it, another job can run in its place. Its result is kept for 30 days
     /// ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter
-    /// stays one until it is retried or discarded, and its error is returned to every attempt until then.
+    /// stays one until it is retried or discarded, and its error is returned to every attempt until then. A step that
+    /// still runs when its job was cancelled, or when its job is no longer stored, is cancelled.
     ///
     /// Register the operation with the workers: the job waits until a worker has run the step. If the worker of the job
     /// does not have the operation itself, the log says so.
@@ -40,7 +41,7 @@ impl Context {
     /// # Errors
     /// The error of the operation. `KEY_CONFLICT` if an earlier attempt gave the step another input: compute inputs
     /// from the job's own input and from other steps. `VALIDATION_ERROR` if this attempt has a step with the name, in
-    /// another call, or with a value, or still running.
+    /// another call, or with a value, or still running, or if the input or the metadata of this call is too large.
     pub async fn once<Op: Call>(
         &self,
         name: &str,
@@ -67,12 +68,15 @@ impl Context {
             trusted: true,
             ..Origin::default()
         };
-        let record = scope.jobs.record(&Op::SPEC.id, input, options, &origin);
+        // A call that the handler makes may have another identity than the job.
+        let own = scope.jobs.with_identity(self.identity().cloned());
+        let record = own.record(&Op::SPEC.id, input, options, &origin);
         let mut record = record.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
         if let Some(earlier) = earlier(&scope, &record, &key).await? {
             record.id = earlier;
         }
-        let (job, known) = scope.jobs.put_or_known(record).await?;
+        // The step that an earlier attempt submitted is seen whatever identity it has.
+        let (job, known) = scope.jobs.with_identity(None).put_or_known(record).await?;
         // Another queue may have workers of its own.
         let is_here = job.id().queue() == parent.id.queue();
         if job.is_new() && is_here && self.registry.handler(&Op::SPEC.id).is_none() {
@@ -107,6 +111,7 @@ impl Context {
     /// # Errors
     /// Those of the closure, and of the engine. `VALIDATION_ERROR` if an earlier attempt stored a value of another
     /// type, or if this attempt has a step with the name, in another call, or with a value, or still running.
+    /// `EXECUTION_ERROR`, which is not retried, if JSON cannot represent the value.
     pub async fn step<T, F>(&self, name: &str, run: impl FnOnce() -> F + Send) -> Result<T, CallError>
     where
         T: Serialize + DeserializeOwned + Send,
@@ -118,7 +123,8 @@ impl Context {
         let kept = match engine.step(id, &key).await? {
             Some(kept) => kept,
             None => {
-                let value = to_text(&run().await?)?;
+                // The closure has run, and would give such a value again.
+                let value = to_text(&run().await?).map_err(CallError::lasting)?;
                 let (size, limit) = (value.get().len(), engine.limits().max_result);
                 if size > limit {
                     let message =

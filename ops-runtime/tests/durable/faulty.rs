@@ -12,6 +12,8 @@ use ops_runtime::durable::record::{Ended, JobRecord, ScheduleRecord, Stored, Tri
 use ops_runtime::durable::{InMemory, JobId, Jobs, Schedule, SubmitOptions, Worker};
 use ops_runtime::registry::Progress;
 use serde_json::json;
+use serde_json::value::to_raw_value;
+use tokio::sync::watch;
 
 use crate::harness::{attempts, eventually};
 use crate::operations::{Gate, GateInput, Probe, Render, RenderInput, Work, named, registry};
@@ -29,6 +31,10 @@ struct Faulty {
     is_unreadable: Arc<AtomicBool>,
     /// The queue `slow` has no leader: submits to it fail after half a minute.
     has_no_leader: Arc<AtomicBool>,
+    /// No lease is extended.
+    is_lost: Arc<AtomicBool>,
+    /// Jobs that are known to exist are shown when this is `false` again.
+    is_hidden: Arc<watch::Sender<bool>>,
 }
 
 fn away<'a, T: Send + 'a>() -> EngineResult<'a, T> {
@@ -99,6 +105,21 @@ impl Engine for Faulty {
         self.engine.read(id)
     }
 
+    fn read_known<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>> {
+        Box::pin(async move {
+            let mut is_hidden = self.is_hidden.subscribe();
+            is_hidden.wait_for(|is_hidden| !is_hidden).await.unwrap();
+            self.read(id).await
+        })
+    }
+
+    fn extend<'a>(&'a self, delivery: &'a Delivery) -> EngineResult<'a, bool> {
+        match self.is_lost.load(Ordering::SeqCst) {
+            true => Box::pin(std::future::ready(Ok(false))),
+            false => self.engine.extend(delivery),
+        }
+    }
+
     fn submit<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, Option<Stored>> {
         if job.id.queue() != "slow" || !self.has_no_leader.load(Ordering::SeqCst) {
             return self.engine.submit(job);
@@ -112,7 +133,6 @@ impl Engine for Faulty {
     pass_on! { 'a:
         wait(id: &'a JobId, at_most: Duration) -> Option<Stored>;
         pull(queue: &'a str, most: usize, at_most: Duration) -> Vec<Delivery>;
-        extend(delivery: &'a Delivery) -> bool;
         end(delivery: &'a Delivery, end: &'a Ended) -> bool;
         closed(queue: &'a str) -> BoxStream<'static, JobId>;
         tell(id: &'a JobId, progress: &'a Progress) -> ();
@@ -174,6 +194,52 @@ pub(crate) fn a_schedule_is_replaced_while_it_is_removed() {
         assert!(removed.await.unwrap().unwrap());
         assert!(here.schedules().await.unwrap().is_empty());
         assert_eq!(here.stats("jobs").await.unwrap().open, 0);
+    });
+}
+
+/// A step does not begin if its worker was stopped, or has lost it, while the job that waits for it was looked up.
+pub(crate) fn a_step_whose_job_is_looked_up_for_long() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (engine, probe) = (Faulty::default(), Arc::<Probe>::default());
+        let jobs = Jobs::new(engine.clone());
+        let record = |number: u32, operation: &str| {
+            let id = format!("jobs.0.{number:032x}").parse().unwrap();
+            JobRecord::new(id, operation, to_raw_value(&json!({ "name": "a" })).unwrap())
+        };
+        let mut waiting = record(1, "test.waits");
+        waiting.not_before = Some(engine.now() + 3_600_000);
+        let mut step = record(2, "test.work");
+        step.parent = Some(waiting.id.clone());
+        for job in [&waiting, &step] {
+            assert!(engine.submit(job).await.unwrap().is_none());
+        }
+        let begin = async || {
+            engine.is_hidden.send_replace(true);
+            let worker = Worker::new(jobs.clone(), registry(&probe)).start();
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            worker
+        };
+        let worker = begin().await;
+        let stopped = tokio::spawn(worker.stop_now());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        engine.is_hidden.send_replace(false);
+        stopped.await.unwrap();
+        let Some(Stored::Open { tries, .. }) = engine.read(&step.id).await.unwrap() else { panic!("it is open") };
+        assert_eq!((probe.starts("a"), tries.attempts, tries.passes, tries.unbegun), (0, 0, 1, 1));
+
+        let worker = begin().await;
+        engine.is_lost.store(true, Ordering::SeqCst);
+        // A third of its lease.
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        engine.is_hidden.send_replace(false);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(probe.starts("a"), 0);
+        // It comes again when its lease has expired, which counts as the death of its worker.
+        engine.is_lost.store(false, Ordering::SeqCst);
+        assert_eq!(jobs.job_by_id(step.id.clone()).result().await.unwrap().data, 2);
+        assert_eq!(probe.starts("a"), 1);
+        worker.stop().await;
     });
 }
 

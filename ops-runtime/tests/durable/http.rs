@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::routing::any;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter};
-use ops_runtime::durable::{AnyJob, Jobs, RetryPolicy, SubmitOptions, Worker};
+use ops_runtime::durable::{AnyJob, JobStatus, Jobs, RetryPolicy, SubmitOptions, Worker};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{CallError, Context, HttpClient, HttpConfig, Registry};
 use serde_json::{Value, json};
@@ -78,6 +78,27 @@ pub(crate) async fn the_key_of_a_job_is_sent_with_each_attempt() {
     run(&jobs, "own.nested", json!({})).await;
     let expected = [key, Some(other.id().token().to_owned()), Some("mine".to_owned()), None, None];
     assert_eq!(*keys.lock().unwrap(), expected);
+    worker.stop().await;
+}
+
+/// A request that had its effect is not sent again, though its response cannot be taken.
+pub(crate) async fn a_response_that_is_too_large_is_not_repeated() {
+    let (url, keys) = server().await;
+    let mut spec = OperationSpec::new(OperationKind::Mutation, "shop", "large").unwrap();
+    spec.binding = ops_runtime::binding::Binding::Http(HttpBinding::new("POST", "/x"));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url).with_max_response(4)).unwrap();
+    let registry = Registry::new();
+    registry.register_all(client.bind([spec]).unwrap()).unwrap();
+    let jobs = Jobs::in_memory();
+    let worker = Worker::new(jobs.clone(), registry).start();
+    let policy = RetryPolicy::new(5).with_backoff(Duration::from_millis(10), Duration::from_millis(10));
+    let options = SubmitOptions::new().with_retry(policy);
+    let job = jobs.submit_by_id("shop.large", json!({}), options).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    assert_eq!(error.message(), "the response is larger than 4 bytes: raise `with_max_response`");
+    assert_eq!(job.status().await.unwrap(), JobStatus::Failed(error));
+    // The first was refused.
+    assert_eq!(keys.lock().unwrap().len(), 2);
     worker.stop().await;
 }
 

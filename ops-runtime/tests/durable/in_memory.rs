@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, StreamExt};
 use ops_runtime::ErrorCode;
+use ops_runtime::access::Identity;
 use ops_runtime::durable::engine::{Engine, EngineLimits};
 use ops_runtime::durable::record::{Ended, JobRecord, Outcome};
 use ops_runtime::durable::{InMemory, Jobs, SubmitOptions, Worker};
@@ -12,7 +13,9 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use crate::harness::{Harness, LEASE, MAX_SIZE, attempts, eventually, pause};
-use crate::operations::{Block, BlockInput, Hang, HangInput, Probe, Work, WorkInput, failing, registry};
+use crate::operations::{
+    Block, BlockInput, Delays, DelaysInput, Hang, HangInput, Probe, Work, WorkInput, failing, registry,
+};
 
 pub(crate) struct InMemoryHarness(InMemory);
 
@@ -68,6 +71,24 @@ pub(crate) async fn the_deadline_passes_while_the_worker_hangs() {
     worker.stop().await;
     let letter = job.dead_letter().await.unwrap().unwrap();
     assert_eq!((letter.attempts, letter.history.len(), probe.starts("a")), (1, 1, 1));
+}
+
+/// A step that has another identity than its job is cancelled with it at once, and not first when its lease is extended.
+pub(crate) fn a_step_of_another_identity_is_cancelled_with_its_job() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let probe = Arc::<Probe>::default();
+        let jobs = Jobs::in_memory();
+        let worker = Worker::new(jobs.clone(), registry(&probe)).start();
+        let input = DelaysInput { whom: "bob".into(), name: "a".into() };
+        let job = jobs.scoped(Identity::new("ann")).submit::<Delays>(input, attempts(1)).await.unwrap();
+        eventually("its step runs", || probe.starts("a-gate") == 1).await;
+        let cancelled = tokio::time::Instant::now();
+        assert!(job.cancel().await.unwrap());
+        eventually("both handlers are dropped", || probe.alive() == 0).await;
+        assert!(cancelled.elapsed() < Duration::from_secs(1), "{:?}", cancelled.elapsed());
+        worker.stop().await;
+    });
 }
 
 /// The notice of a cancellation may come when the key was submitted again: the next job has the same id.

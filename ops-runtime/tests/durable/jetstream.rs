@@ -186,6 +186,19 @@ pub(crate) async fn a_schedule_that_cannot_be_read() {
     worker.stop().await;
 }
 
+/// A stream that an operator has made beside those of the queues, such as a backup, is no queue.
+pub(crate) async fn a_stream_that_is_no_queue() {
+    let set = Set::<JetStreamHarness<1>>::start().await;
+    let job = set.jobs.submit::<Work>(named("a"), SubmitOptions::new()).await.unwrap();
+    let name = format!("{}-queue-jobs-BACKUP", set.harness.prefix);
+    let config = async_nats::jetstream::stream::Config { name: name.clone(), ..Default::default() };
+    server().await.create_stream(config).await.unwrap();
+    assert_eq!(set.jobs.kept_queues().await.unwrap(), ["jobs"]);
+    server().await.delete_stream(name).await.unwrap();
+    assert!(job.cancel().await.unwrap());
+    set.settled().await;
+}
+
 /// A schedule that could not be replaced stays, and its next job with it.
 pub(crate) async fn a_schedule_that_cannot_be_replaced() {
     let set = Set::<JetStreamHarness<1>>::start().await;

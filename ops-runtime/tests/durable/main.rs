@@ -45,15 +45,16 @@ macro_rules! conformance {
                     the_deadline_leaves_no_time_for_another_attempt, deadlines_of_policies_pass,
                     durations_without_end;
                 retries: until_it_succeeds, until_attempts_are_used_up, what_is_never_tried_again,
-                    codes_that_the_policy_names, policies_by_pattern, policies_of_operations,
+                    results_that_json_does_not_have, codes_that_the_policy_names, policies_by_pattern, policies_of_operations,
                     deadlines_of_operations, errors_of_any_size_are_kept, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
                     with_its_steps, with_its_steps_while_it_waits, with_its_steps_after_their_worker_died,
-                    with_its_steps_after_its_ending_is_over, with_its_steps_and_submitted_again,
+                    with_its_steps_after_its_ending_is_over, with_its_steps_and_discarded,
+                    with_its_steps_and_submitted_again,
                     by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
                     another_input_is_a_conflict, of_several_calls, two_of_one_name, of_a_call_that_is_repeated,
-                    a_step_that_failed, more_than_may_wait,
+                    a_step_that_failed, with_the_identity_of_their_call, with_too_much_metadata, more_than_may_wait,
                     nested_with_one_that_may_wait, given_back_by_a_drain,
                     their_worker_dies, in_a_plain_call, in_the_lane_of_their_job, in_the_queue_that_they_had,
                     left_behind;
@@ -114,6 +115,14 @@ fn main() {
         in_memory::a_worker_that_drains_hears_of_cancellations();
         Ok(())
     }));
+    trials.push(Trial::test("in_memory::a_step_of_another_identity_is_cancelled_with_its_job", || {
+        in_memory::a_step_of_another_identity_is_cancelled_with_its_job();
+        Ok(())
+    }));
+    trials.push(Trial::test("faulty::a_step_whose_job_is_looked_up_for_long", || {
+        faulty::a_step_whose_job_is_looked_up_for_long();
+        Ok(())
+    }));
     trials.push(Trial::test("faulty::a_schedule_is_replaced_while_it_is_removed", || {
         faulty::a_schedule_is_replaced_while_it_is_removed();
         Ok(())
@@ -130,6 +139,7 @@ fn main() {
     trials.extend([
         trial("http::the_key_of_a_job_is_sent_with_each_attempt", http::the_key_of_a_job_is_sent_with_each_attempt),
         trial("http::both_attempts_send_the_same_bytes", http::both_attempts_send_the_same_bytes),
+        trial("http::a_response_that_is_too_large_is_not_repeated", http::a_response_that_is_too_large_is_not_repeated),
     ]);
     #[cfg(feature = "metrics")]
     trials.push(Trial::test("metrics::jobs_are_counted", || {
@@ -145,6 +155,7 @@ fn main() {
         ),
         trial("jetstream::a_step_that_is_not_there", jetstream::a_step_that_is_not_there),
         trial("jetstream::tries_are_kept_as_long_as_their_job", jetstream::tries_are_kept_as_long_as_their_job),
+        trial("jetstream::a_stream_that_is_no_queue", jetstream::a_stream_that_is_no_queue),
         trial("jetstream::a_schedule_that_cannot_be_read", jetstream::a_schedule_that_cannot_be_read),
         trial("jetstream::a_schedule_that_cannot_be_replaced", jetstream::a_schedule_that_cannot_be_replaced),
     ]);

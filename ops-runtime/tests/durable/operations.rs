@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use ops_runtime::access::Identity;
 use ops_runtime::registry::Progress;
-use ops_runtime::{CallError, Context, Registry, operation};
+use ops_runtime::{CallError, CallOptions, Context, Registry, operation};
 use serde_json::{Value, json};
 
 /// What happens in the handlers of a case.
@@ -201,6 +202,14 @@ pub(crate) async fn errand(context: &Context) -> Result<Option<String>, CallErro
     Ok(context.once::<Vault>("vault", VaultInput {}).await?.data)
 }
 
+/// Sends another on an errand, with metadata of so many bytes.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn sends(context: &Context, whom: String, bytes: u32) -> Result<Option<String>, CallError> {
+    let text = "x".repeat(bytes as usize);
+    let options = CallOptions::new().with_identity(Identity::new(whom)).with_metadata("text", text);
+    Ok(context.env().execute_with::<Errand>(ErrandInput {}, options).await?.data)
+}
+
 /// What a handler knows of its job.
 #[operation(namespace = "test", kind = query)]
 pub(crate) async fn who(context: &Context, nested: bool) -> Result<Value, CallError> {
@@ -348,6 +357,13 @@ pub(crate) async fn waits(context: &Context, name: String) -> Result<u32, CallEr
     Ok(context.once::<Gate>("gate", GateInput { name: format!("{name}-gate") }).await?.data)
 }
 
+/// Has another wait for a step.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn delays(context: &Context, whom: String, name: String) -> Result<u32, CallError> {
+    let options = CallOptions::new().with_identity(Identity::new(whom));
+    Ok(context.env().execute_with::<Waits>(WaitsInput { name }, options).await?.data)
+}
+
 /// Leaves a task behind that waits for a step.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn leaves(context: &Context, name: String) -> Result<(), CallError> {
@@ -375,6 +391,16 @@ pub(crate) async fn loud(
     Err(CallError::new(code, format!("attempt {} fails", context.attempt())).with_details(details))
 }
 
+/// Works, and gives a number that JSON does not have, or has a step that does.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn divides(context: &Context, name: String, in_step: bool) -> Result<f64, CallError> {
+    let _alive = enter(context, &name)?;
+    match in_step {
+        true => context.step("quotient", || std::future::ready(Ok(f64::NAN))).await,
+        false => Ok(f64::NAN),
+    }
+}
+
 /// A step that fails for good.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn refused(context: &Context, name: String) -> Result<u32, CallError> {
@@ -400,6 +426,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Panics).unwrap();
     registry.register(Vault).unwrap();
     registry.register(Errand).unwrap();
+    registry.register(Sends).unwrap();
     registry.register(Who).unwrap();
     registry.register(Report).unwrap();
     registry.register(Order).unwrap();
@@ -412,8 +439,10 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Nest).unwrap();
     registry.register(Fan).unwrap();
     registry.register(Waits).unwrap();
+    registry.register(Delays).unwrap();
     registry.register(Leaves).unwrap();
     registry.register(Loud).unwrap();
+    registry.register(Divides).unwrap();
     registry.register(Refused).unwrap();
     registry
 }

@@ -85,6 +85,9 @@ impl JetStreamConfig {
     }
 
     /// Sets how long a worker keeps a job without extending its lease; 30 seconds by default, at least 1 second.
+    ///
+    /// With replicas, set two seconds or more if running steps are to be cancelled when their job is no longer stored. A
+    /// missing job is looked up for half a second, and each lookup must end within a third of a lease.
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
         self.limits = self.limits.with_lease(lease.max(Duration::from_secs(1)));

@@ -17,7 +17,7 @@
 //! `TOKEN.>`) refuses a second submit. What an open job has is one token below, so that one purge removes it.
 
 use crate::durable::JobId;
-use crate::durable::id::hash;
+use crate::durable::id::{hash, is_queue};
 
 /// The subjects below a prefix.
 #[derive(Debug, Clone)]
@@ -35,9 +35,10 @@ impl Subjects {
         format!("{}-queue-{queue}", self.prefix.replace('.', "_"))
     }
 
-    /// The queue of a stream that [`stream`](Self::stream) named.
+    /// The queue of a stream that [`stream`](Self::stream) named. `None` for other streams, such as a backup of an operator.
     pub(super) fn queue_of<'a>(&self, stream: &'a str) -> Option<&'a str> {
-        stream.strip_prefix(&self.prefix.replace('.', "_"))?.strip_prefix("-queue-")
+        let queue = stream.strip_prefix(&self.prefix.replace('.', "_"))?.strip_prefix("-queue-")?;
+        is_queue(queue).then_some(queue)
     }
 
     /// The queue of a subject that [`of`](Self::of) or [`step`](Self::step) made. `None` for that of a schedule.
@@ -122,6 +123,8 @@ mod tests {
         assert_eq!(subjects.queue_in(&subjects.schedule("a")), None);
         assert_eq!(subjects.stream("jobs"), "a_b-queue-jobs");
         assert_eq!(subjects.queue_of("a_b-queue-slow-jobs"), Some("slow-jobs"));
-        assert_eq!((subjects.queue_of("a_b-schedules"), subjects.queue_of("a-queue-x")), (None, None));
+        for other in ["a_b-schedules", "a-queue-x", "a_b-queue-jobs-BACKUP", "a_b-queue-"] {
+            assert_eq!(subjects.queue_of(other), None, "{other}");
+        }
     }
 }

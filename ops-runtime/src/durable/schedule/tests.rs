@@ -90,11 +90,49 @@ fn the_time_of_a_job_counts_from_its_own() {
     assert_eq!((job.submitted, job.not_before, job.deadline), (9_000, Some(9_000), Some(12_000)));
 }
 
+/// A program that sets its schedules at each start changes none, even if the timeout of their jobs is endless.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_without_end_is_the_same_at_each_start() {
+    let jobs = Jobs::in_memory();
+    let set = async || {
+        let daily = Schedule::every(Duration::from_secs(24 * 3_600));
+        let options = SubmitOptions::new().with_timeout(Duration::MAX);
+        jobs.schedule_by_id("a", daily, "test.any", Value::Null, options).await.unwrap();
+        jobs.schedules().await.unwrap().remove(0)
+    };
+    let made = set().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let again = set().await;
+    assert_eq!((again.since, again.job.submitted), (made.since, made.job.submitted));
+    assert_eq!((made.job.deadline, made.job_at(made.since + 1).deadline), (Some(u64::MAX), Some(u64::MAX)));
+}
+
 #[test]
 fn what_is_no_schedule() {
-    for text in ["", "* * *", "61 * * * *", "@every 5", "@every -1ms", "every day", &"* ".repeat(300)] {
+    for text in
+        ["", "* * *", "61 * * * *", "0 0 8 24 12 * 2026", "@every 5", "@every -1ms", "every day", &"* ".repeat(300)]
+    {
         assert_eq!(text.parse::<Schedule>().unwrap_err().code(), &ErrorCode::ValidationError, "{text}");
     }
+}
+
+/// Earlier versions took patterns with a year.
+#[tokio::test]
+async fn a_stored_schedule_with_a_year_goes_on_and_is_removed() {
+    // 2099-12-24T08:00:00Z.
+    const LAST: u64 = 4_101_782_400_000;
+    let jobs = Jobs::in_memory();
+    let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+    let job = JobRecord::new(id, "test.any", RawValue::NULL.to_owned());
+    let record = ScheduleRecord { name: "a".into(), when: "0 0 8 24 12 * 2099".into(), since: 1_000, job };
+    assert!(jobs.engine().keep_schedule(&record, None).await.unwrap());
+    let now = jobs.engine().now();
+    assert_eq!((record.next(now), record.next(LAST)), (Some(LAST), None));
+    assert_eq!((record.passed(LAST - 1, 2), record.passed(LAST, 2)), (vec![], vec![LAST]));
+    submit_all(&jobs, vec![record], &mut HashMap::new(), now).await;
+    assert_eq!(jobs.stats("jobs").await.unwrap().open, 1);
+    assert!(jobs.unschedule("a").await.unwrap());
+    assert_eq!(jobs.stats("jobs").await.unwrap().open, 0);
 }
 
 /// A schedule that is replaced, or removed and set again, within a millisecond has its next time nevertheless.

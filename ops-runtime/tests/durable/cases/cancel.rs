@@ -186,6 +186,20 @@ pub(crate) async fn with_its_steps_after_its_ending_is_over<H: Harness>() {
     second.stop().await;
 }
 
+/// Nor does one go on that runs meanwhile, though its job is discarded before the worker of the step has looked.
+pub(crate) async fn with_its_steps_and_discarded<H: Harness>() {
+    let set = Set::<H>::start().await;
+    // It finds no place to wait for its step, and is given back.
+    let worker = Worker::new(set.others().await, set.registry()).with_max_waiting(0).start();
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(1)).await.unwrap();
+    eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
+    assert!(job.cancel().await.unwrap() && job.discard().await.unwrap());
+    eventually("the step is dropped", || set.probe.alive() == 0).await;
+    set.settled().await;
+    assert_eq!(set.probe.starts("a-gate"), 1);
+    worker.stop().await;
+}
+
 /// A step that no worker had when its job was cancelled does not run for the next job of the key, which has steps of its own.
 pub(crate) async fn with_its_steps_and_submitted_again<H: Harness>() {
     let set = Set::<H>::start().await;

@@ -67,13 +67,17 @@ pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
 pub(crate) async fn a_key_is_of_its_operation_tenant_and_identity<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;
-    let ann = set.jobs.scoped(Identity::new("ann"));
+    let (ann, empty) = (set.jobs.scoped(Identity::new("ann")), set.jobs.scoped(Identity::new("")));
     let jobs = [
         set.jobs.submit::<Work>(named("a"), key("k")).await.unwrap().into_any(),
         set.jobs.submit::<Work>(named("a"), key("K")).await.unwrap().into_any(),
         set.jobs.submit::<Work>(named("a"), key("k").with_tenant("acme")).await.unwrap().into_any(),
         set.jobs.submit::<Render>(RenderInput { name: "a".into() }, key("k")).await.unwrap().into_any(),
         ann.submit::<Work>(named("a"), key("k")).await.unwrap().into_any(),
+        // An empty text is not the same as none.
+        empty.submit::<Work>(named("a"), key("k")).await.unwrap().into_any(),
+        set.jobs.submit::<Work>(named("a"), key("k").with_tenant("")).await.unwrap().into_any(),
+        empty.submit::<Work>(named("a"), key("k").with_tenant("")).await.unwrap().into_any(),
     ];
     for job in &jobs {
         assert!(job.is_new());

@@ -62,6 +62,24 @@ pub(crate) async fn what_is_never_tried_again<H: Harness>() {
     worker.stop().await;
 }
 
+/// The handler or its step has done its work, and another attempt would give such a result again.
+pub(crate) async fn results_that_json_does_not_have<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    for (name, in_step) in [("a", false), ("b", true)] {
+        let policy = RetryPolicy::new(3).with_backoff(Duration::ZERO, Duration::ZERO).with_code("EXECUTION_ERROR");
+        let options = SubmitOptions::new().with_retry(policy);
+        let input = DividesInput { name: name.into(), in_step };
+        let job = set.jobs.submit::<Divides>(input, options).await.unwrap();
+        let error = job.result().await.unwrap_err();
+        assert!(error.message().starts_with("the value can't be written as JSON: "), "{name}: {error}");
+        assert_eq!((error.code(), error.details()), (&ErrorCode::ExecutionError, &json!({ "retryable": false })));
+        assert_eq!((set.probe.starts(name), job.status().await.unwrap()), (1, JobStatus::Failed(error)));
+    }
+    set.settled().await;
+    worker.stop().await;
+}
+
 pub(crate) async fn codes_that_the_policy_names<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use ops_runtime::ErrorCode;
+use ops_runtime::access::Identity;
 use ops_runtime::durable::engine::{Engine, Listed};
 use ops_runtime::durable::record::JobRecord;
 use ops_runtime::durable::{JobError, JobStatus, RetryPolicy, SubmitOptions, Worker};
@@ -175,6 +176,39 @@ pub(crate) async fn nested_with_one_that_may_wait<H: Harness>() {
     let worker = Worker::new(set.others().await, set.registry()).with_max_waiting(1).start();
     let job = set.jobs.submit::<Nest>(NestInput { depth: 3 }, attempts(1)).await.unwrap();
     assert_eq!(job.result().await.unwrap().data, 3);
+    set.settled().await;
+    worker.stop().await;
+}
+
+/// A step has the identity of the call that it is part of: not that of the job, and not that of the worker, who takes all jobs.
+pub(crate) async fn with_the_identity_of_their_call<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let others = set.others().await.scoped(Identity::new("carl"));
+    let worker = Worker::new(others, set.registry()).start();
+    for owner in [None, Some("ann")] {
+        let jobs = owner.map_or_else(|| set.jobs.clone(), |owner| set.jobs.scoped(Identity::new(owner)));
+        let own = jobs.submit::<Errand>(ErrandInput {}, attempts(1)).await.unwrap();
+        assert_eq!(own.result().await.unwrap().data.as_deref(), owner);
+        let input = SendsInput { whom: "bob".into(), bytes: 1 };
+        let sent = jobs.submit::<Sends>(input, attempts(1)).await.unwrap();
+        assert_eq!(sent.result().await.unwrap().data.as_deref(), Some("bob"), "{owner:?}");
+    }
+    set.settled().await;
+    worker.stop().await;
+}
+
+/// What calls add to the metadata of a job is not stored beyond the limits either: the ending of a step could not be written.
+pub(crate) async fn with_too_much_metadata<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let send = async |bytes| {
+        let input = SendsInput { whom: "bob".into(), bytes };
+        set.jobs.submit::<Sends>(input, attempts(3)).await.unwrap().result().await
+    };
+    assert_eq!(send(16_000).await.unwrap().data.as_deref(), Some("bob"));
+    let error = send(20_000).await.unwrap_err();
+    assert_eq!((error.code(), error.operation()), (&ErrorCode::ValidationError, Some("test.vault")));
+    assert_eq!(error.message(), "the metadata is 20006 bytes as JSON, and the engine keeps up to 17408");
     set.settled().await;
     worker.stop().await;
 }
