@@ -38,7 +38,7 @@ worker.stop().await;
 //!
 //! | event | from | payload beside `requestId` |
 //! |---|---|---|
-//! | `call.requested` | caller | `operationId`, `input`; if there is something to say: `parentRequestId`, `deadline`, `timeLeft`, `windowBytes`, `idleTimeout`, `identity`, `metadata` |
+//! | `call.requested` | caller | `operationId`, `input`; optional: `parentRequestId`, `deadline`, `timeLeft`, `windowBytes`, `oneResult`, `idleTimeout`, `identity`, `metadata` |
 //! | `call.responded` | worker | `output`, an envelope: once for a call, once for each item of a subscription |
 //! | `call.completed` | worker | nothing: a subscription ended normally |
 //! | `call.aborted` | either | nothing: the sender aborts the request |
@@ -53,7 +53,9 @@ worker.stop().await;
 //! item. If the worker knows that the error is the last item, it leaves out `more`.
 //!
 //! A request with `windowBytes` asks for a subscription. A worker refuses it if the operation gives one result. A
-//! caller refuses a response that does not fit the announced kind of operation.
+//! request with `oneResult: true` asks for one result. A worker refuses it if the operation is a subscription, since its
+//! caller would take the first item for the result. A caller refuses to request what does not fit the announced kind of
+//! operation.
 //!
 //! - **The deadline** is that of a call or of a whole subscription. Both sides enforce it. The caller sends `timeLeft`,
 //!   the milliseconds from sending to the deadline, and, for peers that do not know `timeLeft`, `deadline`, in
@@ -94,15 +96,15 @@ worker.stop().await;
 //!
 //! # Bounds
 //!
-//! The memory that a worker holds for its peers is limited: 64 MiB for each and 256 MiB for all
+//! The memory that a worker holds for its peers in other processes is limited: 64 MiB for each and 256 MiB for all
 //! ([`CallHandler::with_max_bytes`]). So are the running requests: 16,384 of a peer ([`CallHandler::with_max_running`])
 //! and 65,536 of all ([`CallHandler::with_max_running_in_all`]); 16 requests of each connection of a hub are reserved
 //! for it. A request beyond a limit fails with an `EXECUTION_ERROR` whose details are `{ "limit" }`, and can be retried
 //! later. If a handler forwards a subscription, up to 256 KiB of its items are buffered, and count for the peer that
-//! subscribed, with their metadata and errors. A peer announces up to 20,000 operations in up to 32 MiB; operations
-//! beyond are kept without their schemas. A message whose request id is longer than 1,024 bytes cannot be read, and
-//! errors do not repeat the id. Messages whose `metadata`, `details`, `meta` or specs have more than 400,000 values are
-//! refused, or read without them.
+//! subscribed, with their metadata and errors. A peer announces up to 20,000 operations; further ones are
+//! left out. Operations beyond 32 MiB are kept without their schemas. A message whose request id is longer than 1,024
+//! bytes cannot be read, and errors do not repeat the id. Messages whose `metadata`, `details`, `meta` or specs have
+//! more than 400,000 values are refused, or read without them.
 //!
 //! # What callers are shown
 //!
@@ -121,7 +123,8 @@ worker.stop().await;
 //! # Metrics
 //!
 //! With the feature `metrics`: `ops_calls_total` (`side`, `operation`, `code`), `ops_call_duration_seconds` (`side`,
-//! `operation`) and `ops_calls_in_flight` (`side`). A subscription counts as one call, until it ends.
+//! `operation`) and `ops_calls_in_flight` (`side`). A subscription counts as one call, until it ends. If a call is
+//! forwarded, its `operation` is `forwarded` in the process that forwards it.
 
 // A frame that is not sent is returned whole, so that it can be sent to another peer.
 #![allow(clippy::result_large_err)]
@@ -129,6 +132,7 @@ worker.stop().await;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod broker;
 mod budget;
+mod credits;
 mod directory;
 pub(crate) mod event;
 mod handler;
@@ -161,6 +165,8 @@ pub use handler::{CallHandler, Session};
 pub use in_process::{InProcess, InProcessWorker};
 pub use pending::PendingRequests;
 pub use remote::Remote;
+#[doc(hidden)]
+pub use transport::TransportId;
 pub use transport::{Link, PeerAuth, Route, Transport, TransportInfo, Unsent};
 
 /// Number of items of a subscription that a worker sends before the first credit.

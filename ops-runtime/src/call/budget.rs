@@ -61,6 +61,20 @@ impl Limits {
     fn with_floors(&self) -> usize {
         self.all.saturating_add(self.all / 4)
     }
+
+    /// The bytes that one request may have if nothing else is held: see [`Share::take_one`].
+    fn largest(&self) -> usize {
+        self.peer.min(self.all).max(self.all / 2)
+    }
+
+    /// A limit that is reached, and the message about it.
+    fn reached(&self, spent: Spent) -> (usize, String) {
+        let (whose, limit, option) = match spent {
+            Spent::Peer => ("one peer", self.peer, "the first"),
+            Spent::All => ("all peers", self.all, "the second"),
+        };
+        (limit, format!("{whose} may hold {limit} bytes ({option} of `CallHandler::with_max_bytes`)"))
+    }
 }
 
 /// The budget of all peers of a handler.
@@ -381,11 +395,24 @@ impl Share {
 
     /// Reserves what a request holds while it runs.
     pub(super) fn request(self: &Arc<Self>, request: &CallRequest) -> Result<Charge, CallError> {
+        // Releases the counts if the request is refused.
+        let mut charge = self.begin()?;
+        let bytes = weight(request);
+        let limits = self.budget.limits;
+        self.take_one(bytes).map_err(|spent| match bytes > limits.largest() {
+            true => too_large(bytes, &limits),
+            false => self.refusal(spent, "requests and answers of this peer"),
+        })?;
+        charge.bytes = bytes;
+        Ok(charge)
+    }
+
+    /// Counts a running request, but not its memory.
+    pub(super) fn begin(self: &Arc<Self>) -> Result<Charge, CallError> {
         let limits = self.budget.limits;
         let own = self.running.fetch_add(1, Ordering::Relaxed);
         let all = self.budget.running.fetch_add(1, Ordering::Relaxed);
-        // Releases the counts if the request is refused.
-        let mut charge = Charge { share: self.clone(), bytes: 0 };
+        let charge = Charge { share: self.clone(), bytes: 0 };
         if all >= limits.all_running && own >= self.few {
             let message = format!(
                 "the worker runs {} requests already, which is its limit (`CallHandler::with_max_running_in_all`)",
@@ -393,24 +420,22 @@ impl Share {
             );
             return Err(CallError::execution(message).with_details(json!({ "limit": limits.all_running })));
         }
-        let bytes = weight(request);
-        self.take_one(bytes).map_err(|spent| self.refusal(spent, "requests and answers of this peer"))?;
-        charge.bytes = bytes;
         Ok(charge)
     }
 
     /// The error for memory that the peer may not hold.
     pub(super) fn refusal(&self, spent: Spent, what: &str) -> CallError {
-        let (whose, limit, option) = match spent {
-            Spent::Peer => ("one peer", self.budget.limits.peer, "the first"),
-            Spent::All => ("all peers", self.budget.limits.all, "the second"),
-        };
-        let message = format!(
-            "{what} hold too much memory: {whose} may hold {limit} bytes ({option} of `CallHandler::with_max_bytes`); \
-             try again later"
-        );
+        let (limit, reached) = self.budget.limits.reached(spent);
+        let message = format!("{what} hold too much memory: {reached}; try again later");
         CallError::execution(message).with_details(json!({ "limit": limit }))
     }
+}
+
+/// The error for a request that is too large by itself, so that sending it again cannot succeed.
+fn too_large(bytes: usize, limits: &Limits) -> CallError {
+    let (limit, reached) = limits.reached(if limits.all < limits.peer { Spent::All } else { Spent::Peer });
+    let message = format!("the request holds too much memory: {bytes} bytes, and {reached}");
+    CallError::execution(message).with_details(json!({ "limit": limit }))
 }
 
 impl Drop for Share {

@@ -102,6 +102,9 @@ pub struct CallRequest {
     /// For a subscription: how many bytes of unread items the caller buffers. A worker sends no more than that, and one
     /// item, ahead of the credit.
     pub window_bytes: Option<u64>,
+    /// True if the caller takes one result, so that a worker refuses to run a subscription.
+    /// [`PendingRequests`](super::PendingRequests) sets it.
+    pub one_result: bool,
     /// For a subscription: its idle timeout, in milliseconds.
     pub idle_timeout: Option<u64>,
     /// The identity that the caller claims; it counts only if the worker trusts the link to name the caller.
@@ -125,6 +128,7 @@ impl CallRequest {
             deadline: None,
             time_left: None,
             window_bytes: None,
+            one_result: false,
             idle_timeout: None,
             identity: None,
             metadata: Map::new(),

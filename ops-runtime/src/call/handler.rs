@@ -1,8 +1,8 @@
 //! The worker's side: running requests and sending their events.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::json;
@@ -10,13 +10,15 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::budget::{Budget, Limits, Share};
+use super::credits::Credits;
+use super::own_specs::changes_without_binding;
 use super::run_request::{Task, serve};
-use super::{CallEvent, CallRequest, Frame, Link, PeerAuth, Remote, RequestId, Unsent, WINDOW};
+use super::{CallEvent, CallRequest, Frame, Link, PeerAuth, Remote, RequestId, TransportId, Unsent};
 use crate::model::lock::lock;
 use crate::run::fairness::in_turns;
 use crate::run::redact;
 use crate::run::schemas::published_input;
-use crate::{Binding, CallError, OperationSpec, Registry, Schema, SpecRef, Text};
+use crate::{Binding, CallError, Handler, OperationSpec, Registry, Schema, SpecRef, Text};
 
 /// Announced specs, with those that they were derived from.
 type Announced = BTreeMap<Text, (SpecRef, Arc<OperationSpec>)>;
@@ -28,7 +30,10 @@ type Announced = BTreeMap<Text, (SpecRef, Arc<OperationSpec>)>;
 #[derive(Clone)]
 pub struct CallHandler {
     registry: Registry,
-    forward: Option<Remote>,
+    /// The remotes to which calls are forwarded. The first that serves an operation gets its calls.
+    forward: Vec<Remote>,
+    /// The transport of the worker, if it serves over one that also calls.
+    transport: Option<TransportId>,
     budget: Arc<Budget>,
     shows_upstream: bool,
     /// Specs without the parts that are not announced, with those that they were derived from.
@@ -41,16 +46,38 @@ impl CallHandler {
     /// A handler that runs the operations of a registry.
     pub fn new(registry: Registry) -> Self {
         let budget = Budget::new(Limits::default());
-        Self { registry, forward: None, budget, shows_upstream: false, announced: Arc::default(), told: Arc::default() }
+        Self {
+            registry,
+            forward: Vec::new(),
+            transport: None,
+            budget,
+            shows_upstream: false,
+            announced: Arc::default(),
+            told: Arc::default(),
+        }
     }
 
     /// Forwards calls of operations that the registry does not have, on behalf of their callers.
     ///
     /// Access is checked here as well, by the rules in the announced specs. The worker that runs the call has to trust
-    /// this process to name the caller.
+    /// this process to name the caller. Of several remotes, the first that serves an operation gets its calls.
+    ///
+    /// Peers learn of the operations that the remote serves when the worker starts, or when they connect. `announce` of
+    /// the worker, or of the hub, tells them of later changes. A hub announces changes by itself only for its own spokes
+    /// (`Hub::with_forwarding`).
     #[must_use]
     pub fn with_forwarding(mut self, remote: Remote) -> Self {
-        self.forward = Some(remote);
+        self.forward.push(remote);
+        self
+    }
+
+    /// The handler of a worker of this transport.
+    ///
+    /// It does not serve what it would call over the same transport: such a call could come back to it, without end.
+    pub(super) fn over(mut self, transport: TransportId) -> Self {
+        self.transport = Some(transport);
+        // Each transport leaves out other operations.
+        self.announced = Arc::default();
         self
     }
 
@@ -72,12 +99,13 @@ impl CallHandler {
     /// Limits the memory that one peer holds, and that of all peers together, in bytes; 64 MiB and 256 MiB by default.
     ///
     /// Running requests, unread responses, buffered items of forwarded subscriptions, partly received messages and
-    /// announcements count. Over WebSocket, a peer that holds half of its limit is not read until it releases some.
-    /// Requests and responses beyond the limit fail with an `EXECUTION_ERROR` whose details are `{ "limit" }`. When the
-    /// limit of all peers is reached, each connection of a hub may still hold 256 KiB, and the connection that holds the
-    /// most is closed if it has released nothing for a second, or holds more than four times its part. Each caller over
-    /// a broker, and each [`session`](Self::session), may still hold 256 KiB as well, but only until all peers together
-    /// hold a quarter more than the limit: such a peer may have any number of names.
+    /// announcements count. What callers in this process request does not. Over WebSocket, a peer that holds half of its
+    /// limit is not read until it releases some. Requests and responses beyond the limit fail with an `EXECUTION_ERROR`
+    /// whose details are `{ "limit" }`. When the limit of all peers is reached, each connection of a hub may still hold
+    /// 256 KiB, and the connection that holds the most is closed if it has released nothing for a second, or holds more
+    /// than four times its part. Each caller over a broker, and each [`session`](Self::session), may still hold 256 KiB
+    /// as well, but only until all peers together hold a quarter more than the limit: such a peer may have any number
+    /// of names.
     #[must_use]
     pub fn with_max_bytes(self, peer: usize, all: usize) -> Self {
         self.limited(|limits| (limits.peer, limits.all) = (peer, all))
@@ -109,17 +137,31 @@ impl CallHandler {
 
     /// The operations that can be called, in the order of their ids; forwarded ones come last.
     pub fn list(&self) -> Vec<SpecRef> {
-        let mut specs = self.registry.list();
-        if let Some(remote) = &self.forward {
-            let own = specs.len();
-            for spec in remote.list() {
-                let known = specs.get(..own).is_some_and(|own| own.binary_search_by(|s| s.id.cmp(&spec.id)).is_ok());
-                if !known {
-                    specs.push(spec);
-                }
+        let table = self.registry.table();
+        let own = table.iter().filter(|entry| self.serves(entry.handler.as_ref()));
+        let mut specs: Vec<SpecRef> = own.map(|entry| entry.spec.clone()).collect();
+        drop(table);
+        for remote in self.forward() {
+            let mut more = remote.list();
+            {
+                let known: HashSet<&str> = specs.iter().map(|spec| spec.id.as_ref()).collect();
+                more.retain(|spec| !known.contains(spec.id.as_ref()));
             }
+            specs.extend(more);
         }
         specs
+    }
+
+    /// The operation of the registry with this id, if it is served.
+    pub(super) fn spec(&self, id: &str) -> Option<SpecRef> {
+        let table = self.registry.table();
+        let entry = table.get(id)?;
+        self.serves(entry.handler.as_ref()).then(|| entry.spec.clone())
+    }
+
+    /// False for an operation that is called over the transport of the worker itself.
+    fn serves(&self, handler: Option<&Handler>) -> bool {
+        self.transport.is_none() || handler.and_then(Remote::transport_of) != self.transport
     }
 
     /// True if it was logged that an identity was ignored.
@@ -127,8 +169,9 @@ impl CallHandler {
         &self.told
     }
 
-    pub(super) fn forward(&self) -> Option<&Remote> {
-        self.forward.as_ref()
+    /// The remotes to which calls are forwarded, other than over the transport of the worker itself.
+    pub(super) fn forward(&self) -> impl Iterator<Item = &Remote> {
+        self.forward.iter().filter(move |remote| self.transport.is_none() || remote.transport() != self.transport)
     }
 
     #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
@@ -158,6 +201,7 @@ impl CallHandler {
                 if let Some(input) = published_input(spec) {
                     bare.input = Schema::from(input);
                 }
+                bare.changes = changes_without_binding(spec);
                 bare.binding = Binding::Local;
                 let bare = Arc::new(bare);
                 made.insert(spec.id.clone(), (spec.clone(), bare.clone()));
@@ -305,7 +349,11 @@ impl Peer {
             return Ok(());
         };
         let limit = self.handler.budget.limits().peer_running;
-        let charge = self.share.request(&request);
+        let charge = match self.auth.in_process {
+            // The caller is in this process, and holds the memory anyway.
+            true => self.share.begin(),
+            false => self.share.request(&request),
+        };
         let mut running = self.running();
         if running.closed {
             return Err(request);
@@ -427,72 +475,5 @@ impl Peer {
     }
 }
 
-/// The credits of a subscription: how many items may be sent.
-pub(super) struct Credits {
-    left: AtomicUsize,
-    more: Notify,
-    ahead: Mutex<Ahead>,
-}
-
-/// The items that were sent and not yet credited.
-#[derive(Default)]
-struct Ahead {
-    sizes: VecDeque<usize>,
-    bytes: usize,
-}
-
-impl Credits {
-    fn new() -> Self {
-        Self { left: AtomicUsize::new(WINDOW as usize), more: Notify::new(), ahead: Mutex::default() }
-    }
-
-    fn ahead(&self) -> MutexGuard<'_, Ahead> {
-        lock(&self.ahead)
-    }
-
-    /// Notes that an item of so many bytes was sent.
-    pub(super) fn sent(&self, bytes: usize) {
-        let mut ahead = self.ahead();
-        ahead.sizes.push_back(bytes);
-        ahead.bytes += bytes;
-    }
-
-    /// Notes that an error was sent in place of the last item: it counts as an item, and has no bytes for the subscriber
-    /// either.
-    pub(super) fn replaced(&self) {
-        let mut ahead = self.ahead();
-        // Nothing is left of an item that the peer has given credit for before it came.
-        let bytes = ahead.sizes.back_mut().map_or(0, std::mem::take);
-        ahead.bytes -= bytes;
-    }
-
-    /// Waits until fewer bytes than these are ahead of the subscriber.
-    pub(super) async fn fits(&self, window: usize) {
-        while self.ahead().bytes >= window {
-            self.more.notified().await;
-        }
-    }
-
-    fn add(&self, items: usize) {
-        {
-            let mut ahead = self.ahead();
-            for _ in 0..items.min(ahead.sizes.len()) {
-                ahead.bytes -= ahead.sizes.pop_front().unwrap_or(0);
-            }
-        }
-        let add = |left: usize| Some(left.saturating_add(items));
-        let _ = self.left.try_update(Ordering::AcqRel, Ordering::Acquire, add);
-        self.more.notify_one();
-    }
-
-    /// Takes one, when there is one.
-    pub(super) async fn take(&self) {
-        loop {
-            let taken = self.left.try_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
-            if taken.is_ok() {
-                return;
-            }
-            self.more.notified().await;
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,9 @@
 //! - **Delivery.** A request is given to one worker, once, and runs as a task of its own. If a worker is dropped, its
 //!   running requests fail with `ABORTED`. If it is stopped, it finishes them, and new requests go to other workers.
 //! - **Order.** Items of a subscription arrive in order. Calls run concurrently.
-//! - **Limits.** Values are moved, not copied: a message is as large as memory allows. A worker runs up to 16,384
-//!   requests at a time ([`CallHandler::with_max_running`]). Up to 64 unread items of a subscription are buffered.
+//! - **Limits.** Values are moved, not copied; the input of a typed call is JSON text. A message is as large as memory
+//!   allows. A worker runs up to 16,384 requests at a time ([`CallHandler::with_max_running`]). Up to 64 unread items of
+//!   a subscription are buffered.
 //! - **Identity.** Callers are in the same process, and are trusted to name an identity: `CallOptions::identity`.
 //! - **Discovery.** The operations of workers are known at once. A call of an operation that no worker serves fails
 //!   with `OPERATION_NOT_FOUND`.
@@ -37,8 +38,8 @@ use super::directory::gone;
 use super::own_specs::Announced;
 use super::pending::WeakPending;
 use super::{
-    CallHandler, Directory, Frame, Link, PeerAuth, PendingRequests, Remote, Route, Session, Transport, TransportInfo,
-    Unsent,
+    CallHandler, Directory, Frame, Link, PeerAuth, PendingRequests, Remote, Route, Session, Transport, TransportId,
+    TransportInfo, Unsent,
 };
 use crate::model::lock::lock;
 use crate::{CallError, SpecRef};
@@ -46,8 +47,9 @@ use crate::{CallError, SpecRef};
 /// Connects callers and workers of one process by channels in memory.
 ///
 /// A clone is the same transport.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct InProcess {
+    id: TransportId,
     directory: Directory,
     workers: Arc<Mutex<Vec<WeakPending>>>,
 }
@@ -55,11 +57,12 @@ pub struct InProcess {
 impl InProcess {
     /// A transport without workers.
     pub fn new() -> Self {
-        Self::default()
+        Self { id: TransportId::next(), directory: Directory::new(), workers: Arc::default() }
     }
 
     /// Serves the operations of a handler until the worker is stopped or dropped.
     pub fn serve(&self, handler: CallHandler) -> InProcessWorker {
+        let handler = handler.over(self.id);
         let back = Arc::new(ToCaller(std::sync::OnceLock::new()));
         let auth = PeerAuth { in_process: true, ..PeerAuth::trusted() };
         let session = handler.session(auth, back.clone());
@@ -106,6 +109,16 @@ impl Transport for InProcess {
 
     fn info(&self) -> TransportInfo {
         TransportInfo::new("in-process")
+    }
+
+    fn id(&self) -> Option<TransportId> {
+        Some(self.id)
+    }
+}
+
+impl Default for InProcess {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

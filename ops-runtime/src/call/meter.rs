@@ -9,14 +9,18 @@
 //! item. If the caller drops it before its end, the code is that of the error if the last item it read was one, or else
 //! `ABORTED`.
 //!
-//! Only known operations and known codes become labels, so that peers cannot create any number of labels.
+//! Only known operations and known codes become labels, so that peers cannot create any number of labels. Peers name
+//! the operations that they announce, so forwarded calls of these have the label `forwarded`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
-use crate::{CallError, ErrorCode};
+use crate::{CallError, ErrorCode, Text};
+
+/// The label of operations that only peers know.
+pub(super) static FORWARDED: Text = Text::Borrowed("forwarded");
 
 #[cfg(feature = "metrics")]
 mod facade {

@@ -118,7 +118,8 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects to a server, or several of one cluster, at `nats://HOST:PORT`, `tls://HOST:PORT`, joined by commas.
+    /// Connects to a server, or several of one cluster, at `nats://HOST:PORT`, `tls://HOST:PORT`, joined by commas. In a
+    /// password or a token, a comma is written as `%2C`.
     ///
     /// # Errors
     /// `EXECUTION_ERROR` if no server can be reached, or if it refuses the connection.
@@ -145,6 +146,7 @@ impl Nats {
     /// # Errors
     /// If the connection is closed.
     pub fn serve(&self, handler: CallHandler) -> BoxFuture<'_, Result<NatsWorker, CallError>> {
+        let handler = handler.over(self.connection.id);
         Box::pin(async move { NatsWorker::start(self.connection.clone(), handler, self.auth.clone()).await })
     }
 

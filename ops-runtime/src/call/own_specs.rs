@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Announcement;
-#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
-use crate::OperationKind;
-use crate::{OperationSpec, SpecRef, Text};
+use crate::{OperationKind, OperationSpec, SpecRef, Text};
 
 /// Target size of one part of an announcement, in bytes; a larger spec is a part of its own.
 #[cfg(any(feature = "nats", feature = "websocket"))]
@@ -117,8 +115,13 @@ pub(super) fn bare(spec: &OperationSpec) -> OperationSpec {
     (bare.kind, bare.version, bare.access) = (spec.kind, spec.version.clone(), spec.access.clone());
     (bare.timeout, bare.deprecated) = (spec.timeout, spec.deprecated);
     if spec.kind == OperationKind::Subscription {
-        // The binding is left out, too, so its HTTP method cannot tell if the stream may change something.
-        bare.changes = spec.http().map(|_| spec.may_change()).or(spec.changes);
+        bare.changes = changes_without_binding(spec);
     }
     bare
+}
+
+/// The `changes` of a spec whose binding is left out: its HTTP method no longer tells if a stream may change something.
+pub(super) fn changes_without_binding(spec: &OperationSpec) -> Option<bool> {
+    let streams = spec.kind == OperationKind::Subscription;
+    spec.http().filter(|_| streams).map(|_| spec.may_change()).or(spec.changes)
 }

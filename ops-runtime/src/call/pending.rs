@@ -127,26 +127,27 @@ impl PendingRequests {
 
     /// Sends the request of a call whose deadline the caller of this function enforces.
     pub(super) fn start(&self, request: Box<CallRequest>) -> Result<PendingCall, Unsent> {
-        let (request_id, number, slot) = self.send(request, None)?;
+        let (request_id, number, slot) = self.send(request, None, false)?;
         Ok(PendingCall::new(Ticket { pending: self.clone(), request_id, number, slot }))
     }
 
     /// Sends the request of a subscription whose deadline the caller of this function enforces.
     pub(super) fn open(&self, request: Box<CallRequest>) -> Result<Subscription, Unsent> {
-        self.open_for(request, None)
+        self.open_for(request, None, true)
     }
 
-    /// The same on behalf of a peer: buffered items count for its share.
+    /// Like `open`, on behalf of a peer: buffered items count for its share. It is requested again only if it `may_repeat`.
     pub(super) fn open_for(
         &self,
         mut request: Box<CallRequest>,
         share: Option<Arc<Share>>,
+        may_repeat: bool,
     ) -> Result<Subscription, Unsent> {
         let window = *request.window_bytes.get_or_insert(WINDOW_BYTES);
         // Credit is given for half of the window that the worker applies, even if a larger one was requested.
         let window = usize::try_from(window.min(MAX_WINDOW)).unwrap_or(usize::MAX);
         let items = Items { window: request.window_bytes.unwrap_or(WINDOW_BYTES), share };
-        let (request_id, number, slot) = self.send(request, Some(items))?;
+        let (request_id, number, slot) = self.send(request, Some(items), may_repeat)?;
         let ticket = Ticket { pending: self.clone(), request_id, number, slot };
         Ok(Subscription::new(ticket, window))
     }
@@ -155,10 +156,12 @@ impl PendingRequests {
         &self,
         mut request: Box<CallRequest>,
         items: Option<Items>,
+        may_repeat: bool,
     ) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
         let shared = &*self.0;
         let slot = Arc::new(Slot::new(items));
         request.note_time_left();
+        request.one_result = !slot.streams();
         let number = loop {
             // A request with a foreign id, or an id in use, cannot be found by its number.
             match request.request_id.number() {
@@ -166,7 +169,7 @@ impl PendingRequests {
                 _ => request.request_id = RequestId::of(Number::next()),
             }
         };
-        if slot.streams() && shared.resubscribes {
+        if may_repeat && shared.resubscribes {
             slot.keep(request.clone());
         }
         let request_id = request.request_id.clone();
@@ -286,7 +289,7 @@ impl PendingRequests {
     /// Fails the calls in flight because their connection was lost, and accepts no more until [`resume`](Self::resume).
     ///
     /// Subscriptions fail, too, unless the table resubscribes: then they get the error as an item, with the details `{
-    /// "resubscribed": true }`, and go on.
+    /// "resubscribed": true }`, and go on. Those of a [`Remote`](crate::call::Remote) that may change something fail.
     pub fn interrupt(&self, error: &CallError) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.fail_where(|slot| {

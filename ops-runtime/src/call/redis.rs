@@ -119,7 +119,7 @@ pub use worker::RedisWorker;
 
 use self::caller::RedisCaller;
 use self::server::Server;
-use super::{CallHandler, Remote};
+use super::{CallHandler, Remote, TransportId};
 use crate::{BoxFuture, CallError};
 
 /// A Redis server. Connections are made when they are needed, and made again when they are lost.
@@ -127,6 +127,7 @@ use crate::{BoxFuture, CallError};
 /// A clone is the same server. A caller has two connections, a worker three.
 #[derive(Clone)]
 pub struct Redis {
+    id: TransportId,
     server: Server,
     config: RedisConfig,
     /// The one caller of the server, shared by its remotes.
@@ -145,7 +146,7 @@ impl Redis {
     pub fn new(url: &str, config: RedisConfig) -> Result<Self, CallError> {
         let tls = config.trust.settings(url)?;
         let server = Server::new(url, tls).map_err(|error| connection::refused(&error))?;
-        Ok(Self { server, config, caller: Arc::default() })
+        Ok(Self { id: TransportId::next(), server, config, caller: Arc::default() })
     }
 
     /// A caller for the operations of the workers.
@@ -154,7 +155,7 @@ impl Redis {
     /// If the server cannot be reached.
     pub fn remote(&self) -> BoxFuture<'_, Result<Remote, CallError>> {
         Box::pin(async move {
-            let start = async || RedisCaller::start(&self.server, self.config.clone()).await.map(Arc::new);
+            let start = async || RedisCaller::start(self.id, &self.server, self.config.clone()).await.map(Arc::new);
             Ok(Remote::new(self.caller.get_or_try_init(start).await?.clone()))
         })
     }
@@ -164,6 +165,7 @@ impl Redis {
     /// # Errors
     /// If the server cannot be reached.
     pub fn serve(&self, handler: CallHandler) -> BoxFuture<'_, Result<RedisWorker, CallError>> {
+        let handler = handler.over(self.id);
         Box::pin(async move { RedisWorker::start(&self.server, self.config.clone(), handler).await })
     }
 }

@@ -1,5 +1,6 @@
 //! Calls operations of other processes.
 
+use std::any::Any;
 use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
@@ -10,10 +11,10 @@ use tracing::Instrument;
 
 use super::budget::Reader;
 use super::directory::{UNTOLD, gone, not_here, not_served, of_another_kind, unserved};
-use super::meter::{Meter, Metered};
+use super::meter::{FORWARDED, Meter, Metered};
 use super::{
-    CallEvent, CallRequest, Frame, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent, WINDOW_BYTES,
-    event, trace,
+    CallEvent, CallRequest, Frame, PendingRequests, RequestId, Route, Transport, TransportId, TransportInfo, Unsent,
+    WINDOW_BYTES, event, trace,
 };
 use crate::model::clock::millis;
 use crate::model::futures::BoxFuture;
@@ -26,7 +27,7 @@ use crate::run::pipeline::Invocation;
 use crate::run::registry::check_served;
 use crate::{
     Binding, CallError, CallOptions, Context, Endpoint, ErrorCode, Handler, Identity, OperationKind, OperationSpec,
-    OutputPolicy, Payload, PayloadFuture, PayloadStream, Registration, Registry, RegistryError, SpecRef,
+    OutputPolicy, Payload, PayloadFuture, PayloadStream, Registration, Registry, RegistryError, SpecRef, Text,
 };
 
 /// How many called operations are kept before withdrawn ones are removed.
@@ -129,6 +130,17 @@ impl Remote {
 
     fn registrations<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
         specs.into_iter().map(|spec| Registration::new(spec, self.handler.clone())).collect()
+    }
+
+    /// The transport of this caller, if it can be told from others.
+    pub(super) fn transport(&self) -> Option<TransportId> {
+        self.far.transport.id()
+    }
+
+    /// The transport over which a handler calls, if it belongs to a remote whose transport can be told from others.
+    pub(super) fn transport_of(handler: &Handler) -> Option<TransportId> {
+        let endpoint: &dyn Any = handler.erased.passes_to().unwrap_or(&*handler.erased);
+        endpoint.downcast_ref::<Far>()?.transport.id()
     }
 
     /// The registry with an operation, as it is announced; `None` if it is not served.
@@ -241,6 +253,13 @@ impl Far {
         Self { known, ..self.clone() }
     }
 
+    /// The name of an operation in metrics. Peers name what they announce, so all calls that are forwarded between them
+    /// have one name.
+    fn label<'s>(&self, spec: &'s OperationSpec, context: &Context) -> &'s Text {
+        let is_received = context.extra.as_deref().is_some_and(|extra| extra.given.is_some());
+        if is_received && self.known == Known::Announced { &FORWARDED } else { &spec.id }
+    }
+
     /// Refuses to call a subscription, or to subscribe to an operation with one result, if the announced spec has its
     /// kind.
     fn check_kind(&self, id: &str, streams: bool) -> Result<(), CallError> {
@@ -334,7 +353,7 @@ impl Endpoint for Far {
         }
         let mut request = request(spec, input, &context);
         let span = trace::calling(&spec.id, &mut request);
-        let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
+        let (far, mut meter) = (self.clone(), Meter::start("caller", self.label(spec, &context)));
         let (id, is_own) = (spec.id.clone(), is_own(&context));
         let until = context.until();
         let call = async move {
@@ -375,9 +394,14 @@ impl Endpoint for Far {
         let share = reader.map(|reader| reader.share.clone());
         let (id, is_own) = (spec.id.clone(), is_own(&context));
         let span = trace::calling(&spec.id, &mut request);
-        let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
+        let (far, mut meter) = (self.clone(), Meter::start("caller", self.label(spec, &context)));
+        let may_change = spec.may_change();
         let open = async move {
-            let open = |pending: &PendingRequests, request| pending.open_for(request, share.clone());
+            let open = |pending: &PendingRequests, request| {
+                // Either the program's spec or the worker's may say so.
+                let may_change = may_change || far.transport.spec(&id).is_some_and(|served| served.may_change());
+                pending.open_for(request, share.clone(), !may_change)
+            };
             let opened = far.send(request, true, open).await;
             let explain = move |error| far.explain(error, &id, is_own, None);
             match opened {

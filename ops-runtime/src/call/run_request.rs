@@ -6,9 +6,11 @@ use futures_util::{FutureExt, StreamExt};
 use tracing::Instrument;
 
 use super::budget::{Charge, Reader};
+use super::credits::Credits;
 use super::directory::{gone, not_here, of_another_kind};
-use super::handler::{Credits, Peer};
-use super::{CallEvent, CallRequest, MAX_WINDOW, Remote, RequestId, Unsent, meter, trace};
+use super::handler::Peer;
+use super::meter::{FORWARDED, Meter};
+use super::{CallEvent, CallRequest, MAX_WINDOW, RequestId, Unsent, trace};
 use crate::model::request_id::Number;
 use crate::run::context::{Extra, now};
 use crate::run::input;
@@ -86,11 +88,11 @@ impl Drop for Task {
 
 /// Runs a request and sends its result.
 pub(super) async fn serve(mut task: Task, mut request: Box<CallRequest>) {
-    let Some((registry, spec)) = find(&task.peer, &request.operation_id) else {
+    let Some(Found { registry, spec, is_forwarded }) = find(&task.peer, &request.operation_id) else {
         return task.fail(not_here(&request.operation_id));
     };
     let span = trace::serving(&spec, &mut request);
-    let meter = meter::Meter::start("worker", &spec.id);
+    let meter = Meter::start("worker", if is_forwarded { &FORWARDED } else { &spec.id });
     run(task, *request, registry, spec, meter).instrument(span).await;
 }
 
@@ -110,7 +112,7 @@ impl Context {
     }
 }
 
-async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec: SpecRef, mut meter: meter::Meter) {
+async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec: SpecRef, mut meter: Meter) {
     let identity = task.peer.auth.identify(request.identity.take(), task.peer.handler.told());
     let policy = registry.policy();
     let mut context = Context::received(registry, &mut request, identity);
@@ -119,13 +121,15 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
         meter.fail(&ErrorCode::Timeout);
         return task.fail(CallError::new(ErrorCode::Timeout, "the deadline had passed when the request came"));
     }
-    if spec.kind != OperationKind::Subscription && request.window_bytes.is_some() {
-        // A caller that sent a window waits for items and an end.
+    let streams = spec.kind == OperationKind::Subscription;
+    // A caller that sent a window waits for items and an end. Any other caller would take the first item for its result.
+    let is_of_another_kind = if streams { request.one_result } else { request.window_bytes.is_some() };
+    if is_of_another_kind {
         let error = of_another_kind(&spec.id, spec.kind);
         meter.fail(error.code());
         return task.fail(error);
     }
-    if spec.kind == OperationKind::Subscription {
+    if streams {
         let window = request.window_bytes.filter(|_| !task.peer.auth.in_process);
         if !task.peer.auth.in_process {
             // Few items of a forwarded subscription are sent ahead: the peer has a window of its own.
@@ -169,6 +173,20 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
             let request_id = task.request_id.clone();
             if !task.peer.sees_upstream() {
                 redact::meta(&mut output.meta);
+            }
+            // A function may give any content type. Callers compare it with the described ones if the data are a value,
+            // but not if they are text, as from other processes. An empty body stays `null`.
+            if output.meta.as_own().is_some()
+                && let Payload::Value(value) = &output.data
+                && !value.is_null()
+            {
+                match payload::to_text(value) {
+                    Ok(text) => output.data = Payload::Raw(text),
+                    Err(error) => {
+                        meter.fail(error.code());
+                        return task.fail(error);
+                    }
+                }
             }
             task.end(CallEvent::Responded { request_id, output });
         }
@@ -224,12 +242,12 @@ async fn stream(
                 task.item(CallEvent::Responded { request_id, output })?;
             }
             Some(Err(error)) => {
-                let error = task.peer.shown(error, spec, &request_id);
                 // An error that is known to be the last item ends the subscription.
                 ahead = items.next().now_or_never();
                 if let Some(None) = ahead {
                     return Err(error);
                 }
+                let error = task.peer.shown(error, spec, &request_id);
                 if window.is_some() {
                     task.credits.sent(0);
                 }
@@ -239,14 +257,21 @@ async fn stream(
     }
 }
 
-/// The registry that has the operation: the handler's own, or that of the remote to which it forwards.
-fn find(peer: &Peer, id: &str) -> Option<(Registry, SpecRef)> {
-    let own = peer.handler.registry();
-    if let Some(spec) = own.spec(id) {
-        return Some((own.clone(), spec));
+/// An operation, and the registry that runs it.
+struct Found {
+    registry: Registry,
+    spec: SpecRef,
+    /// True if only peers know the operation.
+    is_forwarded: bool,
+}
+
+/// The operation in the handler's own registry, or in that of a remote to which it forwards.
+fn find(peer: &Peer, id: &str) -> Option<Found> {
+    let handler = &peer.handler;
+    if let Some(spec) = handler.spec(id) {
+        return Some(Found { registry: handler.registry().clone(), spec, is_forwarded: false });
     }
-    let remote: &Remote = peer.handler.forward()?;
-    let registry = remote.registry_of(id)?;
+    let registry = handler.forward().find_map(|remote| remote.registry_of(id))?;
     let spec = registry.spec(id)?;
-    Some((registry, spec))
+    Some(Found { registry, spec, is_forwarded: true })
 }

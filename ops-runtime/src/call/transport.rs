@@ -50,7 +50,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::call::{Frame, PendingRequests, RequestId};
@@ -81,6 +81,12 @@ pub trait Transport: Send + Sync + 'static {
 
     /// What the transport promises.
     fn info(&self) -> TransportInfo;
+
+    /// Identifies this transport within the process. `None` if its workers cannot be distinguished from those of others.
+    #[doc(hidden)]
+    fn id(&self) -> Option<TransportId> {
+        None
+    }
 }
 
 /// A transport that several remotes share.
@@ -103,6 +109,23 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
 
     fn info(&self) -> TransportInfo {
         (**self).info()
+    }
+
+    fn id(&self) -> Option<TransportId> {
+        (**self).id()
+    }
+}
+
+/// Identifies a transport within the process. Its workers do not serve operations that they themselves call over it.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransportId(usize);
+
+impl TransportId {
+    /// An id that no other transport has.
+    pub(super) fn next() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 

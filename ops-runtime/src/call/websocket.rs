@@ -43,7 +43,8 @@
 //!   token that expires, use [`WebSocketConfig::with_token_source`]. Subscriptions fail like calls, unless the client
 //!   resubscribes ([`WebSocketConfig::with_resubscription`]): then the stream yields an `ABORTED` whose details are `{
 //!   "resubscribed": true }`, because items may be missing there, and goes on with a new subscription. It waits as long
-//!   as a call for the hub to announce the operation again.
+//!   as a call for the hub to announce the operation again. A subscription that may change something
+//!   ([`OperationSpec::may_change`](crate::spec::OperationSpec::may_change)) ends with the `ABORTED`.
 //! - **Order.** Frames of a connection arrive in order, and so do the items of a subscription. Calls run concurrently.
 //! - **Limits.** A message has up to 4 MiB ([`WebSocketConfig::with_max_message`]). Both sides announce their limit,
 //!   and a larger message fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A
@@ -70,8 +71,9 @@
 //! Connect, with the authentication that the hub requires. Send `link.announce` with the specs of the operations that
 //! you serve, `{}` if there are none, and with `maxMessage` if your largest message is not 4 MiB; read those that
 //! arrive. The hub sends its own when it has read yours, in messages within your limit. To call, send
-//! `call.requested` with an id that you use once. When you serve, respond to `call.requested` with `call.responded`
-//! or `call.error`, and stop on `call.aborted`. Ignore what you do not know.
+//! `call.requested` with an id that you use once, and with `oneResult: true` unless you subscribe. When you serve,
+//! respond to `call.requested` with `call.responded` or `call.error`, and stop on `call.aborted`. Ignore what you do not
+//! know.
 
 mod announcing;
 mod client;

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, stream};
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::HttpBinding;
 use ops_runtime::call::{
     CallEvent, CallHandler, CallRequest, Frame, InProcess, InProcessWorker, Link, PeerAuth, Remote, Unsent,
 };
+use ops_runtime::envelope::HttpMeta;
+#[cfg(feature = "gateway")]
+use ops_runtime::gateway::Gateway;
 use ops_runtime::spec::{OperationSpec, Schema};
-use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope};
+use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope, operation};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working, eventually};
 use crate::log::Log;
-use crate::operations::{Add, AddInput, Count, Probe, registry};
+use crate::operations::{
+    ADD_IS_NOT_SERVED, Add, AddInput, Count, Echo, EchoInput, Probe, Twice, TwiceInput, add_twice, registry,
+};
 
 pub(crate) struct InProcessHarness(InProcess);
 
@@ -262,5 +267,148 @@ async fn a_timeout_counts_from_the_first_poll() {
     let call = remote.call("pets.feed", json!({ "pet": 7 }));
     tokio::time::sleep(Duration::from_millis(600)).await;
     assert_eq!(call.await.unwrap().data, json!({ "pet": 7 }));
+    worker.stop().await;
+}
+
+/// Otherwise, its calls would come back to it, without end.
+#[tokio::test]
+async fn a_worker_does_not_serve_what_it_calls_over_its_transport() {
+    let transport = InProcess::new();
+    let remote = transport.remote();
+    let calling = Registry::new();
+    add_twice(&calling, &remote);
+    let handler = CallHandler::new(calling).with_forwarding(remote.clone());
+    let worker = transport.serve(handler.clone());
+    assert_eq!(ids(&remote), ["test.twice"]);
+    let error = remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap_err();
+    assert_eq!(error.message(), ADD_IS_NOT_SERVED);
+    let adding = transport.serve(CallHandler::new(registry(&Arc::default())));
+    assert_eq!(remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap().data, 8);
+    // Over another transport, it passes calls on.
+    let near = InProcess::new();
+    let passing = near.serve(handler);
+    assert_eq!(near.remote().execute::<Add>(AddInput { a: 1, b: 2 }).await.unwrap().data, 3);
+    passing.stop().await;
+    adding.stop().await;
+    worker.announce();
+    assert_eq!(ids(&remote), ["test.twice"]);
+    worker.stop().await;
+}
+
+/// Nor if the handlers of a gateway check the calls before they pass them on.
+#[cfg(feature = "gateway")]
+#[tokio::test]
+async fn a_worker_of_a_gateway_does_not_serve_what_it_calls_over_its_transport() {
+    let transport = InProcess::new();
+    let remote = transport.remote();
+    let mut calling = Registry::new();
+    add_twice(&calling, &remote);
+    // One gateway, and one behind another.
+    for _ in 0..2 {
+        let gateway = Gateway::builder().with_registry(calling).build().await.unwrap();
+        calling = gateway.registry().clone();
+        let worker = transport.serve(CallHandler::new(calling.clone()));
+        assert_eq!(ids(&remote), ["test.twice"]);
+        let adding = transport.serve(CallHandler::new(registry(&Arc::default())));
+        assert_eq!(remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap().data, 8);
+        adding.stop().await;
+        worker.stop().await;
+    }
+}
+
+fn ids(remote: &Remote) -> Vec<String> {
+    remote.list().iter().map(|spec| spec.id.to_string()).collect()
+}
+
+/// A registry with one operation.
+fn with(spec: OperationSpec, handler: Handler) -> Registry {
+    let registry = Registry::new();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    registry
+}
+
+#[tokio::test]
+async fn calls_are_forwarded_to_the_first_remote_that_serves_them() {
+    let answering = |name: &'static str, answer: &'static str| {
+        let handler = Handler::dynamic(move |_, _| async move { Ok(json!(answer)) });
+        let transport = InProcess::new();
+        let worker = transport.serve(CallHandler::new(with(OperationSpec::query(name), handler)));
+        (transport.remote(), worker)
+    };
+    let workers = [answering("a.both", "first"), answering("a.both", "second"), answering("a.last", "third")];
+    let all = workers
+        .iter()
+        .fold(CallHandler::new(Registry::new()), |handler, (remote, _)| handler.with_forwarding(remote.clone()));
+    let transport = InProcess::new();
+    let forwarding = transport.serve(all);
+    let remote = transport.remote();
+    assert_eq!(ids(&remote), ["a.both", "a.last"]);
+    for (id, answer) in [("a.both", "first"), ("a.last", "third")] {
+        assert_eq!(remote.call(id, json!({})).await.unwrap().data, answer);
+    }
+    forwarding.stop().await;
+}
+
+/// Two versions of a worker run, and the older one has announced its operation last.
+#[tokio::test]
+async fn the_first_item_of_a_subscription_is_not_the_result_of_a_call() {
+    let transport = InProcess::new();
+    let items = Handler::dynamic_stream(|_, _| async { Ok(stream::iter([Ok(json!("first item"))])) });
+    let newer = transport.serve(CallHandler::new(with(OperationSpec::subscription("a.list"), items)));
+    let all = Handler::dynamic(|_, _| async { Ok(json!("all")) });
+    let older = transport.serve(CallHandler::new(with(OperationSpec::query("a.list"), all)));
+    let remote = transport.remote();
+    let mut answers = Vec::new();
+    for _ in 0..4 {
+        let answer = remote.call("a.list", json!({})).await;
+        answers.push(answer.map_or_else(|error| error.message().to_owned(), |answer| answer.data.to_string()));
+    }
+    answers.sort();
+    let refused = "`a.list` is a subscription: use `subscribe` or `stream`";
+    assert_eq!(answers, ["\"all\"", "\"all\"", refused, refused]);
+    newer.stop().await;
+    older.stop().await;
+}
+
+#[tokio::test]
+async fn the_error_that_ends_a_subscription_is_logged_once() {
+    let (log, _guard) = Log::start();
+    let handler = Handler::dynamic_stream(|_, _| async {
+        let error = CallError::execution("HTTP 404: Not Found").with_details(json!({ "statusCode": 404 }));
+        Ok(stream::iter([Err(error)]))
+    });
+    let handler = CallHandler::new(with(OperationSpec::subscription("a.items"), handler));
+    let session = handler.session(PeerAuth::anonymous(), Arc::new(Nowhere));
+    session.receive(CallEvent::Requested(Box::new(CallRequest::new("a.items", json!({})))).into()).unwrap();
+    session.drain().await;
+    assert_eq!(log.with("an operation was answered by an error").len(), 1);
+}
+
+/// The limit is for peers in other processes: within this one, the caller holds the memory anyway.
+#[tokio::test]
+async fn a_large_input_of_a_typed_call() {
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry(&Arc::default())).with_max_bytes(1_000, 1_000));
+    let value = json!("x".repeat(10_000));
+    let echoed = transport.remote().execute::<Echo>(EchoInput { value: value.clone() }).await.unwrap();
+    assert_eq!(echoed.data, value);
+    worker.stop().await;
+}
+
+/// A page, and not the JSON that is described.
+#[operation(namespace = "test", http = "GET /page")]
+async fn page() -> ResponseEnvelope<String> {
+    ResponseEnvelope::http("<b>hi</b>".to_owned(), HttpMeta::new(200, "text/html"))
+}
+
+#[tokio::test]
+async fn a_function_with_a_content_type_of_its_own() {
+    let registry = Registry::new();
+    registry.register(Page).unwrap();
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry));
+    let remote = transport.remote();
+    assert_eq!(remote.call("test.page", json!({})).await.unwrap().data, "<b>hi</b>");
+    assert_eq!(remote.execute::<Page>(PageInput {}).await.unwrap().data, "<b>hi</b>");
     worker.stop().await;
 }

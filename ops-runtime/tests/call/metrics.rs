@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
+use ops_runtime::Registry;
 use ops_runtime::call::{CallHandler, InProcess};
 use serde_json::json;
 
@@ -105,6 +106,11 @@ fn calls_are_counted() {
                 let items: Vec<_> = remote.stream(operation, input).await.unwrap().collect().await;
                 assert_eq!(items.len(), 3);
             }
+            // Peers name what they announce, so it is no label where calls are forwarded.
+            let far = InProcess::new();
+            let forwarding = far.serve(CallHandler::new(Registry::new()).with_forwarding(remote.clone()));
+            far.remote().call("test.echo", json!({ "value": 1 })).await.unwrap();
+            forwarding.stop().await;
             // Dropped before its end.
             drop(remote.stream("test.silent_after", json!({ "items": 0 })).await.unwrap());
             // Time for the worker's task to be dropped.
@@ -119,6 +125,8 @@ fn calls_are_counted() {
         assert_eq!(of("ops_calls_total", r#""code": "OK", "operation": "test.add", "#), 3.0);
         assert_eq!(of("ops_calls_total", r#""code": "DOMAIN", "operation": "test.fail", "#), 1.0);
         assert_eq!(of("ops_calls_total", r#""code": "OK", "operation": "test.count", "#), 1.0);
+        assert_eq!(of("ops_calls_total", r#""code": "OK", "operation": "test.echo", "#), 1.0);
+        assert_eq!(of("ops_calls_total", r#""code": "OK", "operation": "forwarded", "#), 1.0);
         assert_eq!(of("ops_calls_total", r#""code": "DOMAIN", "operation": "test.fail_after", "#), 1.0);
         assert_eq!(of("ops_call_duration_seconds", r#""operation": "test.add", "#), 3.0);
         assert_eq!(of("ops_calls_in_flight", ""), 0.0);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working, eventually, limited};
 use crate::log::Log;
-use crate::operations::{Probe, Wait, WaitInput, registry};
+use crate::operations::{ADD_IS_NOT_SERVED, Probe, Twice, TwiceInput, Wait, WaitInput, add_twice, registry};
 use crate::proxy::Proxy;
 use crate::servers::{Remotely, Server};
 
@@ -423,6 +423,29 @@ async fn times_without_a_limit() {
         let worker = nats.serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
         let remote = nats.remote().await.unwrap();
         assert_eq!(remote.call("test.add", json!({ "a": 1, "b": 2 })).await.unwrap().data, 3);
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// Otherwise, its calls would come back to it, without end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_does_not_serve_what_it_calls_over_its_connection() {
+    limited(async {
+        let (server, calling) = (Server::nats(&[]).await, Registry::new());
+        let nats = connect(server.address(), 4_000).await;
+        let near = nats.remote().await.unwrap();
+        add_twice(&calling, &near);
+        let worker = nats.serve(CallHandler::new(calling)).await.unwrap();
+        let remote = connect(server.address(), 4_000).await.remote().await.unwrap();
+        assert_eq!(remote.list().iter().map(|spec| spec.id.to_string()).collect::<Vec<_>>(), ["test.twice"]);
+        let error = remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap_err();
+        assert_eq!(error.message(), ADD_IS_NOT_SERVED);
+        let other = connect(server.address(), 4_000).await;
+        let adding = other.serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        eventually("it is known", || near.list().iter().any(|spec| spec.id == "test.add")).await;
+        assert_eq!(remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap().data, 8);
+        adding.stop().await;
         worker.stop().await;
     })
     .await;

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::call::Remote;
 use ops_runtime::content::ContentBlock;
 use ops_runtime::envelope::McpMeta;
 use ops_runtime::registry::CancelToken;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
-use ops_runtime::{CallError, Context, Registry, ResponseEnvelope, operation};
+use ops_runtime::{CallError, Context, Operation, Registry, ResponseEnvelope, operation};
 use serde_json::{Value, json};
 
 /// How many operations [`registry`] has.
@@ -135,6 +136,21 @@ pub(crate) async fn about_nested(context: Context) -> Result<Value, CallError> {
     let nested = context.env().execute::<About>(AboutInput {}).await?.data;
     Ok(json!({ "requestId": context.request_id(), "nested": nested }))
 }
+
+/// Adds a number to itself, by `test.add` of another worker.
+#[operation(namespace = "test", kind = query)]
+pub(crate) async fn twice(n: i64, context: Context) -> Result<i64, CallError> {
+    Ok(context.env().execute::<Add>(AddInput { a: n, b: n }).await?.data)
+}
+
+/// Makes a registry serve `test.twice`, and call `test.add` by a remote.
+pub(crate) fn add_twice(registry: &Registry, remote: &Remote) {
+    registry.register_all(remote.bind([Add::SPEC]).unwrap()).unwrap();
+    registry.register(Twice).unwrap();
+}
+
+/// What `test.twice` fails with while no worker serves `test.add`.
+pub(crate) const ADD_IS_NOT_SERVED: &str = "no worker serves the operation now: `test.add`";
 
 /// Gives a text of that many bytes.
 #[operation(namespace = "test", kind = query)]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ops_runtime::Registry;
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::redis::{Redis, RedisConfig, RedisWorker};
@@ -12,8 +13,8 @@ use ops_runtime::spec::{OperationKind, OperationSpec};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, Working, eventually};
-use crate::operations::{Probe, Wait, WaitInput, registry};
+use crate::harness::{Harness, Working, eventually, limited};
+use crate::operations::{ADD_IS_NOT_SERVED, Probe, Twice, TwiceInput, Wait, WaitInput, add_twice, registry};
 use crate::proxy::Proxy;
 use crate::servers::{Remotely, Server};
 
@@ -268,4 +269,26 @@ async fn what_could_not_be_told_is_told_later() {
     eventually("the change is told", || serves("test.later") && !serves("test.wait")).await;
     assert_eq!(remote.call("test.later", json!(1)).await.unwrap().data, 1);
     worker.stop().await;
+}
+
+/// Otherwise, its calls would wait for each other in its own stream.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_does_not_serve_what_it_calls_over_its_server() {
+    limited(async {
+        let (server, calling) = (Server::redis(&[]).await, Registry::new());
+        let redis = at(server.address(), 3_000);
+        let near = redis.remote().await.unwrap();
+        add_twice(&calling, &near);
+        let worker = redis.serve(CallHandler::new(calling)).await.unwrap();
+        let remote = at(server.address(), 3_000).remote().await.unwrap();
+        assert_eq!(remote.list().iter().map(|spec| spec.id.to_string()).collect::<Vec<_>>(), ["test.twice"]);
+        let error = remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap_err();
+        assert_eq!(error.message(), ADD_IS_NOT_SERVED);
+        let adding = at(server.address(), 3_000).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        eventually("it is known", || near.list().iter().any(|spec| spec.id == "test.add")).await;
+        assert_eq!(remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap().data, 8);
+        adding.stop().await;
+        worker.stop().await;
+    })
+    .await;
 }

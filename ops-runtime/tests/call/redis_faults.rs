@@ -183,6 +183,59 @@ async fn a_server_that_refuses_is_told_as_such() {
     .await;
 }
 
+/// A caller that may only read which workers there are leaves it to others to remove those that are gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_may_not_remove_lost_workers() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let worker = at(&server, quick(60_000)).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        for rule in ["on", ">secret", "~*", "&*", "+@all", "-srem"] {
+            let _: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("caller").arg(rule)).await;
+        }
+        let _: i64 = run(&mut connection, cmd("SADD").arg("ops:workers").arg("deadbeef")).await;
+        let url = format!("redis://caller:secret@{}", server.address());
+        let config = quick(60_000).with_response_retention(Duration::from_millis(300));
+        let remote = Redis::new(&url, config).unwrap().remote().await.unwrap();
+        // Longer than a caller that is not reached waits.
+        assert_eq!(waiting(&remote, 2_000).await.unwrap().unwrap(), "w");
+        assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
+        worker.stop().await;
+    })
+    .await;
+}
+
+/// Calls that run go on. Those whose responses can no longer arrive are given up one by one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_caller_may_not_do_is_no_lost_connection() {
+    limited(async {
+        let server = Server::redis(&[]).await;
+        let mut connection = bare(&server).await;
+        let worker = at(&server, quick(60_000)).serve(CallHandler::new(registry(&Arc::default()))).await.unwrap();
+        let mut caller = async |rule: &str| {
+            let set: () = run(&mut connection, cmd("ACL").arg("SETUSER").arg("caller").arg(rule)).await;
+            set
+        };
+        for rule in ["on", ">secret", "~*", "&*", "+@all"] {
+            caller(rule).await;
+        }
+        let url = format!("redis://caller:secret@{}", server.address());
+        let config = quick(3_000).with_response_retention(Duration::from_millis(300));
+        let remote = Redis::new(&url, config).unwrap().remote().await.unwrap();
+        // It can no longer look for workers.
+        caller("-smembers").await;
+        // Longer than a caller that is not reached waits.
+        assert_eq!(waiting(&remote, 2_000).await.unwrap().unwrap(), "w");
+        // Nor can it renew its stream, which expires.
+        caller("-pexpire").await;
+        let error = waiting(&remote, LONG).await.unwrap().unwrap_err();
+        let message = "no worker says that it runs the call: its worker or the answer is lost";
+        assert_eq!((error.code(), error.message()), (&ErrorCode::Aborted, message));
+        worker.stop().await;
+    })
+    .await;
+}
+
 /// Without the credit that the server does not take, the worker would never send another item. What it is told of others is
 /// theirs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,12 +13,10 @@ use ops_runtime::{registry::CancelToken, serve::HttpServer};
 #[cfg(feature = "http-server")]
 use serde_json::json;
 
-use crate::harness::{Harness, Working, ann};
-#[cfg(feature = "http-server")]
-use crate::harness::{eventually, limited};
+use crate::harness::{Harness, Working, ann, eventually, limited};
 #[cfg(feature = "http-server")]
 use crate::operations::COUNT;
-use crate::operations::{Add, AddInput, registry};
+use crate::operations::{ADD_IS_NOT_SERVED, Add, AddInput, Twice, TwiceInput, add_twice, registry};
 use crate::proxy::Proxy;
 
 /// Small, so that the limit is quickly reached.
@@ -191,6 +189,30 @@ async fn a_hub_on_a_route_of_a_server() {
     limited(async { running.await.unwrap().unwrap() }).await;
     assert_eq!(add().await.unwrap().data, 42);
     worker.stop().await;
+}
+
+/// Otherwise, its calls would come back to it through the hub, without end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spoke_does_not_serve_what_it_calls_through_its_hub() {
+    limited(async {
+        let (hub, calling) = (hub().with_forwarding(), Registry::new());
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let worker = spoke(&server.url(), CallHandler::new(calling.clone())).await;
+        add_twice(&calling, &worker.remote());
+        worker.announce();
+        let remote = hub.remote();
+        let listed = || remote.list().iter().map(|spec| spec.id.to_string()).collect::<Vec<_>>();
+        eventually("it is served", || listed().contains(&"test.twice".to_owned())).await;
+        assert_eq!(listed(), ["test.twice"]);
+        let error = remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap_err();
+        assert_eq!(error.message(), ADD_IS_NOT_SERVED);
+        let adding = spoke(&server.url(), CallHandler::new(registry(&std::sync::Arc::default()))).await;
+        eventually("it is told", || worker.remote().list().iter().any(|spec| spec.id == "test.add")).await;
+        assert_eq!(remote.execute::<Twice>(TwiceInput { n: 4 }).await.unwrap().data, 8);
+        adding.stop().await;
+        worker.stop().await;
+    })
+    .await;
 }
 
 impl Working for WebSocketClient {

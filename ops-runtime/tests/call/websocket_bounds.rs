@@ -304,6 +304,14 @@ async fn requests_that_are_refused() {
         .await;
         let error = raw.hear("items").await;
         assert_eq!((&error["type"], &error["payload"]["code"]), (&json!("call.error"), &json!("EXECUTION_ERROR")));
+        // A call, which takes one result, of what gives many.
+        raw.say(json!({
+            "type": "call.requested", "id": "result",
+            "payload": { "requestId": "result", "operationId": "test.count", "input": { "to": 1 }, "oneResult": true },
+        }))
+        .await;
+        let error = raw.hear("result").await;
+        assert_eq!(error["payload"]["message"], "`test.count` is a subscription: use `subscribe` or `stream`", "{error}");
     })
     .await;
 }

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::HttpBinding;
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -88,6 +89,40 @@ async fn a_subscription_ends_if_its_spoke_does_not_come() {
         assert_eq!(*items.pop().unwrap().unwrap_err().code(), ErrorCode::OperationNotFound);
         assert_eq!(*items.pop().unwrap().unwrap_err().code(), ErrorCode::Aborted);
         assert!(items.is_empty());
+    })
+    .await;
+}
+
+/// It would change that twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_that_may_change_something_is_not_repeated() {
+    limited(async {
+        let (registry, counts) = (Registry::new(), [0, 1].map(|_| Arc::new(AtomicUsize::new(0))));
+        // The binding is not announced, and what its method says is.
+        let run = OperationSpec::subscription("ai.run").with_http(HttpBinding::new("POST", "/runs"));
+        for (spec, count) in [run, OperationSpec::subscription("ai.follow")].into_iter().zip(&counts) {
+            let count = count.clone();
+            let handler = Handler::dynamic_stream(move |_, _| {
+                count.fetch_add(1, Ordering::SeqCst);
+                async { Ok(stream::iter([Ok(json!(1))]).chain(stream::pending())) }
+            });
+            registry.register(Registration::new(spec, handler)).unwrap();
+        }
+        let server = Hub::new(CallHandler::new(registry)).listen("127.0.0.1:0").await.unwrap();
+        let proxy = Proxy::start(server.address()).await;
+        let remote = through(&proxy, WebSocketConfig::new().with_resubscription()).await.remote();
+        let mut run = remote.stream("ai.run", json!({})).await.unwrap();
+        let mut follow = remote.stream("ai.follow", json!({})).await.unwrap();
+        assert_eq!(run.next().await.unwrap().unwrap().data, 1);
+        assert_eq!(follow.next().await.unwrap().unwrap().data, 1);
+        proxy.cut();
+        let error = run.next().await.unwrap().unwrap_err();
+        assert_eq!((error.code(), &error.details()["resubscribed"]), (&ErrorCode::Aborted, &Value::Null));
+        assert!(run.next().await.is_none());
+        let gap = follow.next().await.unwrap().unwrap_err();
+        assert_eq!((gap.code(), &gap.details()["resubscribed"]), (&ErrorCode::Aborted, &json!(true)));
+        assert_eq!(follow.next().await.unwrap().unwrap().data, 1);
+        assert_eq!(counts.map(|count| count.load(Ordering::SeqCst)), [1, 2]);
     })
     .await;
 }

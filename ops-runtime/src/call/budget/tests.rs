@@ -130,6 +130,29 @@ fn each_connection_may_run_a_few_requests_whatever_the_others_do() {
     assert!(two.request(&request).is_err());
 }
 
+/// The error does not suggest sending a request again that never fits.
+#[test]
+fn a_request_that_is_larger_than_all_that_a_peer_may_hold() {
+    let limits = Limits { peer: 10_000, all: 20_000, ..Limits::default() };
+    let share = Budget::new(limits).share();
+    let request = |bytes| {
+        let input = serde_json::value::to_raw_value(&"x".repeat(bytes)).unwrap();
+        CallRequest::with_id("1".into(), "a.b".into(), Payload::Raw(input))
+    };
+    let _held = share.request(&request(6_000)).unwrap();
+    let told = |bytes| share.request(&request(bytes)).err().unwrap().message().to_owned();
+    assert!(
+        told(6_000)
+            .ends_with("one peer may hold 10000 bytes (the first of `CallHandler::with_max_bytes`); try again later")
+    );
+    assert!(told(30_000).ends_with("one peer may hold 10000 bytes (the first of `CallHandler::with_max_bytes`)"));
+    // The limit of all peers may be the smaller one.
+    let share = Budget::new(Limits { peer: 20_000, all: 10_000, ..Limits::default() }).share();
+    let error = share.request(&request(15_000)).err().unwrap();
+    assert!(error.message().ends_with("all peers may hold 10000 bytes (the second of `CallHandler::with_max_bytes`)"));
+    assert_eq!(error.details(), &json!({ "limit": 10_000 }));
+}
+
 #[test]
 fn ids_of_requests_are_weighed() {
     let request = |id: &str| {

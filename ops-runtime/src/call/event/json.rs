@@ -63,6 +63,7 @@ fields!(CallRequest {
     "deadline" => deadline: some_number,
     "timeLeft" => time_left: some_number,
     "windowBytes" => window_bytes: some_number,
+    "oneResult" => one_result: flag,
     "idleTimeout" => idle_timeout: some_number,
     "identity" => identity: some,
     "metadata" => metadata: filled,

@@ -19,7 +19,8 @@ use crate::call::broker::{Faults, Liveness, Queued, Workers, decode};
 use crate::call::directory::{UNTOLD, gone, not_served, stopped};
 use crate::call::pending::WeakPending;
 use crate::call::{
-    Announcement, CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent,
+    Announcement, CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportId, TransportInfo,
+    Unsent,
 };
 use crate::{BoxFuture, CallError, SpecRef};
 
@@ -101,6 +102,10 @@ impl Transport for NatsCaller {
 
     fn info(&self) -> TransportInfo {
         TransportInfo::new("nats").with_max_message(self.shared.connection.client.max_payload())
+    }
+
+    fn id(&self) -> Option<TransportId> {
+        Some(self.shared.connection.id)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::BoxFuture;
 use crate::CallError;
 use crate::call::broker::{Outbox, Pace, Queued, until_up};
 use crate::call::trouble::Trouble;
-use crate::call::{Frame, Unsent};
+use crate::call::{Frame, TransportId, Unsent};
 use crate::model::lock::lock;
 use crate::model::random::reconnect;
 use crate::nats::servers;
@@ -42,6 +42,7 @@ impl Message {
 
 /// A connection.
 pub(super) struct Connection {
+    pub(super) id: TransportId,
     pub(super) client: Client,
     pub(super) prefix: String,
     pub(super) pace: Pace,
@@ -98,7 +99,8 @@ impl Connection {
         let outbox = Outbox::new();
         let writer = AbortOnDropHandle::new(tokio::spawn(write(client.clone(), outbox.clone())));
         let (prefix, max_announced) = (config.prefix.clone(), config.max_announced);
-        Ok(Self { client, prefix, pace, max_announced, up, trouble, losses, outbox, _writer: writer })
+        let id = TransportId::next();
+        Ok(Self { id, client, prefix, pace, max_announced, up, trouble, losses, outbox, _writer: writer })
     }
 
     /// How often the connection was lost. Counted before `up` changes.

@@ -24,7 +24,7 @@ use crate::call::broker::{Faults, Liveness, Outbox, Queued, Workers, decode, uni
 use crate::call::directory::{UNTOLD, gone, not_served, stopped};
 use crate::call::peer_specs::MAX_ANNOUNCED;
 use crate::call::trouble::Trouble;
-use crate::call::{CallEvent, Frame, PendingRequests, RequestId, Route, Transport, TransportInfo};
+use crate::call::{CallEvent, Frame, PendingRequests, RequestId, Route, Transport, TransportId, TransportInfo};
 use crate::model::random::reconnect;
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
@@ -43,6 +43,7 @@ const MAX_HASH: usize = 4;
 
 /// A caller for the operations of the workers.
 pub(super) struct RedisCaller {
+    transport: TransportId,
     shared: Arc<Shared>,
     _tasks: [AbortOnDropHandle<()>; 4],
 }
@@ -68,7 +69,7 @@ struct Shared {
 }
 
 impl RedisCaller {
-    pub(super) async fn start(server: &Server, config: RedisConfig) -> Result<Self, CallError> {
+    pub(super) async fn start(transport: TransportId, server: &Server, config: RedisConfig) -> Result<Self, CallError> {
         let pace = config.pace();
         let (line, reading) = (Connection::new(server, pace.lost_after), Connection::new(server, pace.lost_after));
         let (outbox, liveness, places) = (Outbox::new(), Arc::new(Liveness::default()), Arc::new(Places::default()));
@@ -112,7 +113,7 @@ impl RedisCaller {
             tokio::spawn(look(changed, look_at)),
             tokio::spawn(watch(shared.clone())),
         ];
-        Ok(Self { shared, _tasks: tasks.map(AbortOnDropHandle::new) })
+        Ok(Self { transport, shared, _tasks: tasks.map(AbortOnDropHandle::new) })
     }
 }
 
@@ -144,6 +145,10 @@ impl Transport for RedisCaller {
     fn info(&self) -> TransportInfo {
         let config = &self.shared.config;
         TransportInfo::new("redis").with_max_message(config.max_message).with_response_retention(config.retention())
+    }
+
+    fn id(&self) -> Option<TransportId> {
+        Some(self.transport)
     }
 }
 
@@ -222,8 +227,9 @@ impl Shared {
         if !dead.is_empty() {
             dead.iter().for_each(|(id, _)| self.workers.withdraw(id));
             let dead: Vec<_> = dead.into_iter().map(|(id, _)| id).collect();
-            // At once, since one of them may be back soon. It adds itself again at its next heartbeat.
-            line.command::<()>(cmd("SREM").arg(keys.workers()).arg(dead)).await?;
+            // Dead workers are removed at once: one may be back soon, and adds itself again at its next heartbeat. A
+            // caller that may only read the set leaves this to others.
+            unless_refused(line.command(cmd("SREM").arg(keys.workers()).arg(dead)).await)?;
         }
         for (id, _) in alive {
             if all || !known.iter().any(|known| **known == **id) {
@@ -457,9 +463,23 @@ async fn watch(shared: Arc<Shared>) {
 }
 
 impl Shared {
+    /// Fails if the connection is lost, but not if the server refuses a command, for example by its access lists: the rest is
+    /// done nevertheless, and running calls go on. If the stream for responses cannot be renewed, these calls do not wait for
+    /// ever: the stream expires, no worker's report arrives any more, and `give_up` ends them.
     async fn beat(&self) -> RedisResult<()> {
-        self.renew(&self.line).await?;
-        self.look_for_workers(&self.line, false).await?;
-        self.give_up().await
+        unless_refused(self.renew(&self.line).await)?;
+        unless_refused(self.look_for_workers(&self.line, false).await)?;
+        unless_refused(self.give_up().await)
+    }
+}
+
+/// Ignores the error of a command that the server refuses, but returns that of a lost connection.
+fn unless_refused(result: RedisResult<()>) -> RedisResult<()> {
+    match result {
+        Err(error) if !is_lost(&error) => {
+            tracing::debug!(error = error.category(), code = error.code(), "the server refuses a command");
+            Ok(())
+        }
+        result => result,
     }
 }

@@ -142,7 +142,7 @@ impl RedisWorker {
             let _ = tokio::time::timeout(BLOCK + shared.config.pace().lost_after, taking).await;
         }
         shared.callers.drain().await;
-        let _ = tokio::time::timeout(shared.config.response_retention, shared.outbox.flushed()).await;
+        let _ = tokio::time::timeout(shared.config.retention(), shared.outbox.flushed()).await;
         let _ = shared.leave_groups().await;
         self.stopped = true;
     }

@@ -30,7 +30,7 @@ use crate::call::directory::{gone, stopped};
 use crate::call::slot::Slot;
 use crate::call::tls::{self, Settings};
 use crate::call::trouble::Trouble;
-use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
+use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportId, TransportInfo};
 use crate::model::lock::lock;
 use crate::model::random::jitter;
 use crate::{BoxFuture, CallError, ErrorCode, SpecRef, Text};
@@ -52,6 +52,7 @@ struct Handle {
 }
 
 struct Inner {
+    id: TransportId,
     url: String,
     tls: Option<Settings>,
     config: WebSocketConfig,
@@ -177,6 +178,10 @@ impl Transport for WebSocketClient {
     fn info(&self) -> TransportInfo {
         TransportInfo::new("websocket").with_max_message(self.0.inner.outbox.limit())
     }
+
+    fn id(&self) -> Option<TransportId> {
+        Some(self.0.inner.id)
+    }
 }
 
 impl Drop for Handle {
@@ -194,12 +199,15 @@ impl Drop for Handle {
 }
 
 impl Inner {
-    fn new(url: &str, config: WebSocketConfig) -> Result<Self, CallError> {
-        let outbox = Outbox::new(MAX_MESSAGE);
+    fn new(url: &str, mut config: WebSocketConfig) -> Result<Self, CallError> {
+        let (id, outbox) = (TransportId::next(), Outbox::new(MAX_MESSAGE));
+        // Done once, not for each connection, because the handler keeps the specs that it announces.
+        config.handler = config.handler.map(|handler| handler.over(id));
         let link: Arc<dyn Link> = Arc::new(ToPeer::lasting(outbox.clone()));
         let pending =
             if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
         Ok(Self {
+            id,
             tls: config.trust.settings(url)?,
             url: url.to_owned(),
             outbox,
@@ -241,11 +249,10 @@ impl Inner {
 
     /// Begins a connection that was made.
     fn begin(&self) -> Arc<Connection> {
-        let budget = match &self.config.handler {
-            Some(handler) => handler.budget().clone(),
-            None => Budget::new(Limits::default()),
+        let share = match &self.config.handler {
+            Some(handler) => handler.budget().own_share(),
+            None => Budget::new(Limits::default()).own_share(),
         };
-        let share = budget.own_share();
         let auth = if self.config.trusts_hub { PeerAuth::trusted() } else { PeerAuth::anonymous() };
         let connection = Arc::new(Connection::new(Parts {
             outbox: self.outbox.clone(),

@@ -179,7 +179,9 @@ impl WebSocketConfig {
 
     /// Requests subscriptions again whose connection was lost.
     ///
-    /// Their streams then yield an `ABORTED` with the details `{ "resubscribed": true }`, and go on.
+    /// Their streams then yield an `ABORTED` with the details `{ "resubscribed": true }`, and go on. A subscription that may
+    /// change something ([`OperationSpec::may_change`](crate::spec::OperationSpec::may_change)) is not requested again: it
+    /// ends with an `ABORTED`.
     #[must_use]
     pub fn with_resubscription(mut self) -> Self {
         self.resubscribes = true;
