@@ -42,6 +42,10 @@ gateway.serve_stdio().await?;
 //! Over stdio the caller is the owner, who started the process: access rules are not checked. Over HTTP they are
 //! checked against the identity that the authenticator returns, and callers find and call only what they may call.
 //!
+//! For a failed call, a model reads what clients of an [`McpServer`] get, for every caller and kind of tools. Failures
+//! without a code of their own, and headers and undeclared error responses of other servers, are only logged.
+//! [`McpServerOptions::with_exposed_errors`] shows the messages of such failures.
+//!
 //! Servers, services and registries of a gateway work on after the [`Gateway`] is dropped. A registry without a server then
 //! follows no further changes of the operations.
 
@@ -181,7 +185,8 @@ impl Gateway {
 
     /// The tools as operations, for a program that calls a model itself: `gateway.search` and so on, or a snapshot of
     /// all operations if there are few. The text for the model is in the content blocks of the result's meta
-    /// ([`McpMeta`](crate::envelope::McpMeta)). A call without an identity is the owner's.
+    /// ([`McpMeta`](crate::envelope::McpMeta)). A call without an identity is the owner's. The text of a failed call is as it
+    /// would be over MCP; a snapshot returns errors as they are.
     ///
     /// ```
     /// # use ops_runtime::Registry;

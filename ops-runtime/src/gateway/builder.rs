@@ -12,7 +12,8 @@ use super::{AuditLog, CallerLimits, Gateway, ResultLimits, Results, Tools, appro
 use super::{place, programs};
 use crate::mcp::{McpClients, McpConfig, McpServerOptions};
 use crate::run::filter::Filters;
-use crate::{BoxFuture, CallError, CallPolicy, HttpConfig, Identity, OperationSpec, Registry, RegistryError};
+use crate::spec::{check_pattern, may_name_a_method};
+use crate::{BoxFuture, CallError, CallPolicy, ErrorCode, HttpConfig, Identity, OperationSpec, Registry};
 
 /// Builds a gateway.
 #[derive(Default)]
@@ -51,13 +52,23 @@ impl GatewayBuilder {
     /// The namespace is that of the configuration, or else the name of the file. A file may also be a list of tools
     /// (`ops snapshot`): without its server, they are found and described, but calls of them fail.
     pub fn with_document(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
-        self.documents.push(Document { location: location.into(), config, is_mock: false });
+        self.documents.push(Document::new(location.into(), config, false));
         self
     }
 
     /// Adds a document like [`with_document`](Self::with_document), but its operations return examples.
     pub fn with_mock(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
-        self.documents.push(Document { location: location.into(), config, is_mock: true });
+        self.documents.push(Document::new(location.into(), config, true));
+        self
+    }
+
+    /// Follows the references of the document that was added last anywhere within this folder, not only within the document's
+    /// own folder. The document may lie at any depth in it. For the command `ops`, whose folders have many documents.
+    #[doc(hidden)]
+    pub fn within(mut self, folder: impl Into<std::path::PathBuf>) -> Self {
+        if let Some(document) = self.documents.last_mut() {
+            document.within = Some(folder.into());
+        }
         self
     }
 
@@ -177,18 +188,17 @@ impl GatewayBuilder {
     /// a named document or of another server fails, too.
     ///
     /// # Errors
-    /// If two sources have operations with the same id, or if a pattern of the policy can match no id
-    /// ([`check_pattern`](crate::spec::check_pattern)). A pattern that matches no present operation is logged at the
-    /// level `WARN`.
+    /// If two sources have operations with the same id. A `VALIDATION_ERROR` if a pattern of the policy is a mistake
+    /// ([`check_pattern`](crate::spec::check_pattern)). A document or a server that fails may have the method that a pattern
+    /// such as `BATCH *` names, so such a pattern is then no error. Any other pattern that matches no present operation is
+    /// logged at the level `WARN`.
+    ///
+    /// Operations that were registered before the error stay in the [registry](Self::with_registry).
     pub fn build(self) -> BoxFuture<'static, Result<Gateway, CallError>> {
         Box::pin(self.connect())
     }
 
     async fn connect(self) -> Result<Gateway, CallError> {
-        for (_, pattern) in self.policy.patterns() {
-            let refused = |error| CallError::execution(format!("the pattern `{pattern}` of the policy: {error}"));
-            crate::spec::check_pattern(pattern).map_err(refused)?;
-        }
         let registry = self.registry.unwrap_or_default();
         let configured = self.servers.map(|config| upstream::with_own_namespaces(config, &self.documents));
         let connecting = async {
@@ -210,17 +220,18 @@ impl GatewayBuilder {
         let place = place::of(&clients, &read, configured.as_ref(), self.has_mock_servers);
         let upstream::Collected { operations, diagnostics, mut failures, without_credentials } =
             upstream::collect(read);
-        registry.register_all(operations).map_err(taken)?;
+        registry.register_all(operations)?;
         if let Some(servers) = &servers {
             register_servers(servers, self.has_mock_servers, &registry).await?;
             failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
         }
-        warn_of_patterns(&self.policy, &registry);
+        check_patterns(&self.policy, &registry, failures.is_empty())?;
         let rules = Arc::new(Rules::new(self.policy, self.limits.clone(), self.audit));
         let gate = Gate::new(registry, servers, self.filters, rules);
+        let options = self.options.unwrap_or_default();
         let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
         #[allow(unused_mut, reason = "programs are set below")]
-        let mut core = Core::new(gate, Results::new(self.results), approvals);
+        let mut core = Core::new(gate, Results::new(self.results), approvals, options.expose_errors);
         #[cfg(feature = "program")]
         if self.tools == Tools::Code {
             core.programs = Some(programs::Programs::new(self.program_limits, self.limits, self.program_store, place));
@@ -228,7 +239,7 @@ impl GatewayBuilder {
         Ok(Gateway {
             core: Arc::new(core),
             tools: self.tools,
-            options: self.options.unwrap_or_default(),
+            options,
             identity: self.identity,
             diagnostics: Arc::new(diagnostics),
             failures: Arc::new(failures),
@@ -239,27 +250,33 @@ impl GatewayBuilder {
 
 /// Registers the tools of servers, or operations that return examples in their place.
 async fn register_servers(servers: &McpClients, are_mocks: bool, registry: &Registry) -> Result<(), CallError> {
-    if !are_mocks {
-        return servers.register_all(registry).map_err(taken);
+    if are_mocks {
+        let tools = servers.operations();
+        servers.close_all().await;
+        registry.register_all(tools.into_iter().map(crate::mock::examples))?;
+    } else {
+        servers.register_all(registry)?;
     }
-    let tools = servers.operations();
-    servers.close_all().await;
-    registry.register_all(tools.into_iter().map(crate::mock::examples)).map_err(taken)
+    Ok(())
 }
 
-/// The error of operations whose ids others have.
-fn taken(error: RegistryError) -> CallError {
-    CallError::execution(error.to_string())
-}
-
-/// Warns of the patterns of a policy that match no operation.
-fn warn_of_patterns(policy: &CallPolicy, registry: &Registry) {
+/// Refuses the patterns of a policy that are mistakes, and warns of others that match no operation. If some operations are
+/// missing (`are_all` is false), it only warns of a pattern whose method another document may have.
+fn check_patterns(policy: &CallPolicy, registry: &Registry, are_all: bool) -> Result<(), CallError> {
     let specs = registry.list();
     for (decision, pattern) in policy.patterns() {
-        if !specs.iter().any(|spec| spec.matches(pattern)) {
-            tracing::warn!(?decision, pattern, "a pattern of the policy matches no operation");
+        if specs.iter().any(|spec| spec.matches(pattern)) {
+            continue;
+        }
+        match check_pattern(pattern, specs.iter().map(|spec| &**spec)) {
+            Err(error) if are_all || !may_name_a_method(pattern) => {
+                let message = format!("the pattern `{pattern}` of the policy: {error}");
+                return Err(CallError::new(ErrorCode::ValidationError, message));
+            }
+            _ => tracing::warn!(?decision, pattern, "a pattern of the policy matches no operation"),
         }
     }
+    Ok(())
 }
 
 impl fmt::Debug for GatewayBuilder {

@@ -15,7 +15,7 @@ use super::find::{self, View};
 use super::gate::Gate;
 use super::large::{Fitted, ReadAt, Results};
 use super::rules::{MadeBy, TooSoon, caller_of};
-use super::tool_result::{answer, blocks, whole};
+use super::tool_result::{answer, blocks, failed, whole};
 use crate::model::nearest::{nearest, question};
 use crate::model::request_id::RequestId;
 use crate::normalise::UNDECLARED;
@@ -36,6 +36,8 @@ pub(super) struct Core {
     pub(super) gate: Arc<Gate>,
     pub(super) results: Results,
     pub(super) approvals: Approvals,
+    /// True if models see the messages of failures without a code of their own.
+    expose_errors: bool,
     #[cfg(feature = "program")]
     pub(super) programs: Option<super::programs::Programs>,
     view: ArcSwapOption<View>,
@@ -53,11 +55,12 @@ pub(super) struct Approvals {
 }
 
 impl Core {
-    pub(super) fn new(gate: Arc<Gate>, results: Results, approvals: Approvals) -> Self {
+    pub(super) fn new(gate: Arc<Gate>, results: Results, approvals: Approvals, expose_errors: bool) -> Self {
         Self {
             gate,
             results,
             approvals,
+            expose_errors,
             #[cfg(feature = "program")]
             programs: None,
             view: ArcSwapOption::default(),
@@ -159,14 +162,16 @@ impl Core {
         let entry = find::entry(&self.gate, principal, id);
         if self.reads_on(caller, id, entry.as_deref(), &input) {
             let read = self.read_on(caller, input).await;
-            return read.unwrap_or_else(|error| answer(true, error.to_string()));
+            return read.unwrap_or_else(|error| self.failure(caller, &error));
         }
         let Some(entry) = entry else {
             let (principal, id) = (principal.clone(), id.to_owned());
             let work = move |core: &Self, view: &View| find::unknown(&core.gate, view, &principal, &id);
             // A search for the words of the id counts like any other.
-            let said = self.explain(caller, TooSoon::Refused, work).await;
-            return self.told(caller, true, said.unwrap_or_else(|error| error.to_string()));
+            return match self.explain(caller, TooSoon::Refused, work).await {
+                Ok(said) => failed(&ErrorCode::OperationNotFound, self.fit(caller, said.into())),
+                Err(error) => self.failure(caller, &error),
+            };
         };
         let made_by = MadeBy::new(caller);
         let agreed = approval.and_then(|key| self.approvals.waiting.redeem(key, caller, id, &input));
@@ -181,7 +186,7 @@ impl Core {
         let invocation = principal.forward(context, self.gate.registry(), options);
         let request = invocation.context.id();
         let outcome = if entry.spec.kind == OperationKind::Subscription {
-            let public = |error| self.public(principal, error, &entry.spec, &request);
+            let public = |error| self.public(principal, &made_by, error, &entry.spec, &request);
             Box::pin(collect(invocation, id, input.clone(), public)).await
         } else {
             // A model reads the response as it is, and its mismatches: no schema is promised here.
@@ -200,24 +205,29 @@ impl Core {
                 // An error of the input, not of a response, nor of a call that the handler made.
                 let is_of_input = error.is_of(&entry.spec.id) && error.details().get("raw").is_none();
                 let is_refused = *error.code() == ErrorCode::ValidationError && is_of_input;
-                let error = self.public(principal, error, &entry.spec, &request);
+                let error = self.public(principal, &made_by, error, &entry.spec, &request);
                 let said = if is_refused { self.refused(caller, &entry, &error).await } else { None };
-                said.map_or_else(|| self.failure(caller, &error), |said| self.told(caller, true, said))
+                match said {
+                    Some(said) => failed(error.code(), self.fit(caller, said.into())),
+                    None => self.failure(caller, &error),
+                }
             }
         }
     }
 
-    /// An error as its caller may see it: the owner may read the texts of servers.
+    /// An error as a model may see it. Messages of servers and functions without a code are only logged, for every caller. The
+    /// owner may read why the gateway itself did not make a call.
     pub(super) fn public(
         &self,
         principal: &Principal,
+        made_by: &MadeBy,
         error: CallError,
         spec: &OperationSpec,
         request: &RequestId,
     ) -> CallError {
         match principal {
-            Principal::Owner => error,
-            Principal::Checked(_) => redact::public(error, spec, request, false),
+            Principal::Owner if !made_by.is_made() => error,
+            _ => redact::public(error, spec, request, self.expose_errors),
         }
     }
 
@@ -248,8 +258,8 @@ impl Core {
             let most = format!("at most {ITEMS}, and those of {COLLECT:?}");
             content.push(ContentBlock::text(format!("These are the first items, {most}: there may be more.")));
         }
-        content.extend(items.failed().map(|failed| ContentBlock::text(format!("Of these items, {failed}"))));
-        blocks(is_error, content)
+        content.extend(items.told_of_failed("").map(ContentBlock::text));
+        blocks(is_error || items.failed > 0, content)
     }
 
     /// A value as text; if it is too long, it is shortened, and a second block says how to read on.
@@ -336,7 +346,7 @@ impl Core {
     /// The part of a shortened result for the input of [`READ_ON`].
     fn part(&self, caller: &CallerId, input: &Value) -> ResponseEnvelope<Payload> {
         if let Some(wrong) = not_to_read_on(input, self.reads_by()) {
-            return answer(true, format!("{}: {wrong}", ErrorCode::ValidationError));
+            return self.failure(caller, &CallError::new(ErrorCode::ValidationError, wrong));
         }
         let mut at = ReadAt::new();
         at.pointer = input.get("pointer").and_then(Value::as_str).map(str::to_owned);
@@ -344,7 +354,7 @@ impl Core {
         let cursor = input.get("cursor").and_then(Value::as_str).unwrap_or_default();
         match self.results.read(caller, cursor, &at) {
             Ok(fitted) => blocks(false, self.as_text(fitted)),
-            Err(error) => answer(true, format!("{}: {}", error.code(), error.message())),
+            Err(error) => self.failure(caller, &error),
         }
     }
 
@@ -358,7 +368,7 @@ impl Core {
         had_key: bool,
     ) -> ResponseEnvelope<Payload> {
         if !self.approvals.by_answer {
-            return answer(true, format!("{}: {}", error.code(), error.message()));
+            return self.failure(caller, error);
         }
         let key = self.approvals.waiting.add(caller, &entry.spec.id, input);
         let why = match had_key {
@@ -389,7 +399,7 @@ impl Core {
         if !error.details().is_null() {
             content.extend(self.fit(caller, error.details().clone()));
         }
-        blocks(true, content)
+        failed(error.code(), content)
     }
 }
 
@@ -404,7 +414,8 @@ pub(super) fn misfits(warnings: &[Warning]) -> Option<String> {
     if !removed.is_empty() {
         told.push(format!("members that it does not describe, which are left out: {}", removed.len()));
     }
-    (!told.is_empty()).then(|| format!("Not as described, in {} places: {}", warnings.len(), told.join("; ")))
+    let places = if warnings.len() == 1 { "place" } else { "places" };
+    (!told.is_empty()).then(|| format!("Not as described, in {} {places}: {}", warnings.len(), told.join("; ")))
 }
 
 /// The error of an input of [`READ_ON`], or of a member with an unknown name.
@@ -439,12 +450,12 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// The end of a sentence about the failed items. `None` if no item failed.
-    pub(super) fn failed(&self) -> Option<String> {
+    /// A sentence about the failed items; `of` may say what they are items of. `None` if no item failed.
+    pub(super) fn told_of_failed(&self, of: &str) -> Option<String> {
         match self.failed {
             0 => None,
-            1 => Some("1 failed: it is `{ error }` in the list.".to_owned()),
-            failed => Some(format!("{failed} failed: they are `{{ error }}` in the list.")),
+            1 => Some(format!("1 item{of} failed: in the list, it is `{{ error }}`.")),
+            failed => Some(format!("{failed} items{of} failed: in the list, they are `{{ error }}`.")),
         }
     }
 }
@@ -461,4 +472,20 @@ pub(super) async fn collect(
     let mut envelope = ResponseEnvelope::local(Value::Array(items), id.to_owned());
     envelope.warnings = warnings;
     Ok((envelope, Items { is_cut: !is_whole, failed }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misfits_are_counted() {
+        let of = |pointers: &[&str]| {
+            misfits(&pointers.iter().map(|at| Warning::new(*at, "string", "null")).collect::<Vec<_>>())
+        };
+        let (one, two) = (of(&["/a"]), of(&["/a", "/b"]));
+        assert_eq!(one.as_deref(), Some("Not as described, in 1 place: /a: expected string, found null"));
+        assert!(two.is_some_and(|told| told.starts_with("Not as described, in 2 places: /a: ")));
+        assert_eq!(of(&[]), None);
+    }
 }

@@ -13,7 +13,7 @@ use super::approval::{self, OWN_KEYS};
 use super::core::Core;
 use super::host::{ModelHost, Noted};
 use super::programs::Programs;
-use super::rules::caller_of;
+use super::rules::{MadeBy, caller_of};
 use super::tool_result::{answer, drop_unsaid, text_of, wrong};
 use crate::mcp::McpPeer;
 use crate::model::random;
@@ -247,7 +247,8 @@ impl Run<'_> {
                         if let Err(error) = kept.keep_answers().await {
                             tracing::warn!(%error, "answers to a program could not be kept: it will ask again");
                         }
-                        let error = self.core.public(&self.host.principal, error, &EXECUTE, &self.host.context.id());
+                        let (host, made_by) = (&self.host, MadeBy::new(&self.host.caller));
+                        let error = self.core.public(&host.principal, &made_by, error, &EXECUTE, &host.context.id());
                         return unasked(&self.key, ask, &error, &self.host.noted.take());
                     }
                 };

@@ -4,6 +4,7 @@
 //! forwards the call. So a rule holds whichever way a call arrives: by a tool of its own, by `call`, by a program, over
 //! HTTP.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -232,6 +233,11 @@ impl Endpoint for Gated {
 
     fn refused(&self, _: &OperationSpec, input: &Value, context: &Context, error: &CallError) {
         self.rules.refused(&self.operation, input, context, error);
+    }
+
+    fn passes_to(&self) -> Option<&dyn Any> {
+        // The registry behind may be the gate of another gateway.
+        Some(self.inner.passes_to().unwrap_or(&*self.inner))
     }
 
     fn input_form(&self) -> InputForm {

@@ -70,9 +70,8 @@ impl Noted {
 
     /// Notes what the list of a subscription's items leaves out, and that some of them are failures.
     fn items(&self, id: &str, items: &Items) {
-        let more = || "the program got the first items alone: there may be more.".to_owned();
-        for told in items.is_cut.then(more).into_iter().chain(items.failed()) {
-            let told = format!("Of `{id}`, {told}");
+        let more = || format!("Of `{id}`, the program got the first items alone: there may be more.");
+        for told in items.is_cut.then(more).into_iter().chain(items.told_of_failed(&format!(" of `{id}`"))) {
             self.with(|noticed| {
                 if noticed.misfits.len() < MOST && !noticed.misfits.contains(&told) {
                     noticed.misfits.push(told);
@@ -179,7 +178,7 @@ impl Host for ModelHost {
             let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
             let (request, given) = (invocation.context.id(), input.clone());
             let result = if entry.spec.kind == OperationKind::Subscription {
-                let public = |error| self.core.public(&self.principal, error, &entry.spec, &request);
+                let public = |error| self.core.public(&self.principal, &made_by, error, &entry.spec, &request);
                 Box::pin(core::collect(invocation, id, input, public)).await.map(|(envelope, items)| {
                     self.noted.items(id, &items);
                     envelope
@@ -189,7 +188,7 @@ impl Host for ModelHost {
             };
             let envelope = result.map_err(|error| {
                 self.core.gate.rules().note_refused(&made_by, request.to_string(), &entry, &given, &error);
-                self.core.public(&self.principal, error, &entry.spec, &request)
+                self.core.public(&self.principal, &made_by, error, &entry.spec, &request)
             })?;
             self.noted.misfits(id, &envelope.warnings);
             if envelope.meta.is_error() {
@@ -221,7 +220,7 @@ impl Host for ModelHost {
         let checked = checked.and_then(|()| entry.check_by_handler(input, &invocation.context));
         checked.map_err(|error| {
             self.refused(&entry, input, &error);
-            self.core.public(&self.principal, error, &entry.spec, &request)
+            self.core.public(&self.principal, &MadeBy::new(&self.caller), error, &entry.spec, &request)
         })
     }
 

@@ -1,6 +1,6 @@
 //! The arguments and the results of the gateway's own tools.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::normalise::integer;
 use crate::{CallError, ContentBlock, ErrorCode, McpMeta, Payload, ResponseEnvelope};
@@ -45,4 +45,11 @@ pub(super) fn answer(is_error: bool, text: String) -> ResponseEnvelope<Payload> 
 /// A tool result with content blocks.
 pub(super) fn blocks(is_error: bool, content: Vec<ContentBlock>) -> ResponseEnvelope<Payload> {
     ResponseEnvelope::mcp(Payload::Value(Value::Null), McpMeta::new(is_error, content))
+}
+
+/// The result of a call that failed with this code. Programs find the code in the same place as for the tool of an operation.
+pub(super) fn failed(code: &ErrorCode, content: Vec<ContentBlock>) -> ResponseEnvelope<Payload> {
+    let mut meta = McpMeta::new(true, content);
+    meta.meta = Some(Map::from_iter([("ops/error".to_owned(), json!({ "code": code.as_str() }))]));
+    ResponseEnvelope::mcp(Payload::Value(Value::Null), meta)
 }

@@ -10,7 +10,7 @@ use url::Url;
 use crate::documents::dir::dir_namespaces;
 use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::FileSource;
-use crate::http::import::{Imported, from_openapi_file, from_openapi_url};
+use crate::http::import::{Imported, from_openapi_source, from_openapi_url};
 use crate::mcp::McpConfig;
 use crate::model::lock::lock;
 use crate::{
@@ -25,6 +25,8 @@ pub(super) struct Document {
     pub(super) config: HttpConfig,
     /// True if its operations return examples.
     pub(super) is_mock: bool,
+    /// The folder within which its references are followed. `None` for its own folder.
+    pub(super) within: Option<PathBuf>,
 }
 
 /// The result of reading a document.
@@ -81,8 +83,13 @@ pub(super) fn collect(outcomes: Vec<Outcome>) -> Collected {
 }
 
 impl Document {
+    pub(super) fn new(location: String, config: HttpConfig, is_mock: bool) -> Self {
+        Self { location, config, is_mock, within: None }
+    }
+
     fn is_url(&self) -> bool {
-        self.location.starts_with("https://") || self.location.starts_with("http://")
+        let scheme = self.location.split_once("://").map(|(scheme, _)| scheme);
+        scheme.is_some_and(|scheme| ["http", "https"].iter().any(|own| scheme.eq_ignore_ascii_case(own)))
     }
 
     /// The namespace in its configuration, in the form of ids, in lower case.
@@ -91,25 +98,27 @@ impl Document {
     }
 
     fn read(self) -> Result<Read, CallError> {
-        let Self { location, config, is_mock } = self;
+        let Self { location, config, is_mock, within } = self;
+        let source = within.into_iter().fold(FileSource::new(), FileSource::within);
         let mut tools = crate::mcp::ReadOptions::new();
         tools.namespace = config.namespace().map(str::to_owned);
         let api = if is_mock {
             let client = rehearsing(config)?;
             let mut options = ReadOptions::new().with_examples();
             options.namespace.clone_from(&tools.namespace);
-            openapi::load(&location, &FileSource::new(), &options)
+            openapi::load(&location, &source, &options)
                 .map(|(api, told)| Read::of(client.bind_examples(api.compacted().operations), told))
                 .map_err(CallError::from)
         } else {
-            from_openapi_file(&location, config).map(Read::from)
+            // Each file has a namespace by now.
+            from_openapi_source(&location, &source, config).map(Read::from)
         };
         let refused = match api {
             Ok(read) => return Ok(read),
             Err(refused) => refused,
         };
         // Only a list of tools is read as one: for any other file, the reader of APIs has the better error.
-        let (api, diagnostics) = crate::mcp::load(&location, &FileSource::new(), &tools).map_err(|_| refused)?;
+        let (api, diagnostics) = crate::mcp::load(&location, &source, &tools).map_err(|_| refused)?;
         let operations = api.compacted().operations;
         let operations = if is_mock {
             mocked(operations)
@@ -121,7 +130,7 @@ impl Document {
 
     /// Fetches the document and reads it.
     async fn fetch(self) -> Outcome {
-        let Self { location, config, is_mock } = self;
+        let Self { location, config, is_mock, .. } = self;
         let imported = from_openapi_url(&location, config.clone()).await;
         let read = match imported {
             Ok(imported) if is_mock => rehearsing(config).map(|client| {

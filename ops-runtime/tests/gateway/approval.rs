@@ -234,6 +234,26 @@ async fn a_policy_holds_whichever_way_a_call_comes() {
     }
     let misspelt = Shop::new().gateway().with_policy(CallPolicy::new().with_deny("DELTE *")).build().await.unwrap_err();
     assert!(misspelt.message().contains("did you mean `DELETE`?"), "{misspelt}");
+    // A document may have any method. What could not be read may have this one.
+    static BATCH: OperationSpec = OperationSpec::mutation("shop.batch").with_http(HttpBinding::new("BATCH", "/pets"));
+    let policy = CallPolicy::new().with_deny("BATCH *");
+    let shop = Shop::new();
+    shop.registry.register(Registration::new(&BATCH, Handler::dynamic(|_, _| async { Ok(Value::Null) }))).unwrap();
+    let gateway = shop.gateway().with_policy(policy.clone()).build().await.unwrap();
+    let error = gateway.registry().call("shop.batch", json!({})).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "ACCESS_DENIED");
+    let lacking = Shop::new().gateway().with_document("nowhere.yaml", HttpConfig::new()).with_policy(policy);
+    assert_eq!(lacking.build().await.unwrap().failures().len(), 1);
+    // But no document makes these right.
+    for (pattern, told) in
+        [("", "the pattern is empty"), ("delte *", "did you mean `DELETE`?"), ("- /pets", "is no method")]
+    {
+        let policy = CallPolicy::new().with_deny(pattern);
+        let lacking = Shop::new().gateway().with_document("nowhere.yaml", HttpConfig::new()).with_policy(policy);
+        let error = lacking.build().await.unwrap_err();
+        assert_eq!(error.code().as_str(), "VALIDATION_ERROR", "{pattern}");
+        assert!(error.message().contains(told), "{pattern}: {error}");
+    }
 }
 
 /// The key of a call that waits.

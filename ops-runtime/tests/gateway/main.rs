@@ -15,6 +15,7 @@ mod fixture;
 mod programs;
 mod results;
 mod secrets;
+mod shown;
 mod tools;
 #[cfg(feature = "program")]
 mod waiting;

@@ -346,12 +346,14 @@ async fn failed_items_of_a_subscription_are_told() {
     shop.registry.register(Registration::new(&PRICES, Handler::dynamic_stream(items))).unwrap();
     let gateway = shop.gateway().build().await.unwrap();
     let listed = owner(&gateway).await.call("call", json!({ "id": "shop.prices" })).await;
-    assert_eq!(texts(&listed)[1..], ["Of these items, 1 failed: it is `{ error }` in the list."], "{listed}");
+    assert_eq!(texts(&listed)[1..], ["1 item failed: in the list, it is `{ error }`."], "{listed}");
+    assert_eq!(listed["isError"], true, "{listed}");
     #[cfg(feature = "program")]
     {
         let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
         let code = "return (await ops.shop.prices()).length";
         let done = owner(&gateway).await.call("execute", json!({ "code": code })).await;
-        assert_eq!(texts(&done), ["3", "Of `shop.prices`, 1 failed: it is `{ error }` in the list."], "{done}");
+        let told = "1 item of `shop.prices` failed: in the list, it is `{ error }`.";
+        assert_eq!((texts(&done), &done["isError"]), (vec!["3", told], &json!(false)), "{done}");
     }
 }
