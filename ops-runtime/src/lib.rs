@@ -141,6 +141,9 @@ pub mod spec {
     pub use crate::model::schema::{Definition, Definitions, Schema};
     #[cfg(any(feature = "openapi", feature = "registry"))]
     pub use crate::model::spec::check_pattern;
+    #[cfg(any(feature = "openapi", feature = "registry"))]
+    #[doc(hidden)]
+    pub use crate::model::spec::may_name_a_method;
     pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec};
     #[cfg(feature = "registry")]
     pub use crate::model::spec_ref::SpecRef;

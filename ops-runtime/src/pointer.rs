@@ -41,7 +41,7 @@ pub fn definition(reference: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the pointer from a definition to the target of a `$ref` that leads into it. Empty if it leads to the whole.
-#[cfg(any(feature = "http", feature = "http-server"))]
+#[cfg(any(feature = "http", feature = "http-server", feature = "mcp-server"))]
 pub(crate) fn within_definition(reference: &str) -> &str {
     let path = reference.strip_prefix(DEFINITIONS).unwrap_or_default();
     path.find('/').and_then(|at| path.get(at..)).unwrap_or_default()

@@ -153,3 +153,15 @@ fn an_error_in_a_box_comes_out_as_it_went_in() {
     let hostile = CallError::execution("x").with_operation("a.\u{1b}[2J\nb");
     assert_eq!(hostile.to_string(), "a.\\u{1b}[2J b: EXECUTION_ERROR: x");
 }
+
+/// A helper that builds a registry, with the error type of functions.
+#[test]
+fn the_error_of_a_registration_converts_to_one_of_a_call() {
+    fn without_its_spec() -> Result<Registry, CallError> {
+        let registry = registry();
+        registry.register_handler("shop.gone", Handler::dynamic(|_, _| async { Ok(json!(1)) }))?;
+        Ok(registry)
+    }
+    let expected = CallError::execution("`shop.gone` is not registered: register its spec first");
+    assert_eq!(without_its_spec().unwrap_err(), expected);
+}

@@ -401,6 +401,11 @@ fn a_function_is_given_what_is_read_only() {
     let spec = spec.with_http(HttpBinding::new("PUT", "/").with_bodies(const { &[HttpBody::new("application/json")] }));
     let text = body(&spec, Detail::Whole);
     assert!(text.contains("id: number"), "{text}");
+    // A body that is the rest of the input is the place of all.
+    let bodies = const { &[HttpBody::new("application/json").with_rest()] };
+    let mut map = spec.with_http(HttpBinding::new("PUT", "/").with_bodies(bodies));
+    map.input = Schema::from(json!({ "type": "object", "additionalProperties": { "type": "string" } }));
+    assert_eq!(body(&map, Detail::Whole), "function f(input?: { [key: string]: string }): Promise<unknown>;");
 }
 
 #[test]

@@ -74,8 +74,8 @@ impl Default for Content {
 impl Body {
     /// The content of a file, which is opened anew each time the body is read or sent.
     ///
-    /// Its name is the body's file name. A pipe or a device, such as `/dev/stdin`, is sent once, as a stream is: what was read
-    /// of it does not come again.
+    /// Its name is the body's file name. A pipe or a device, such as `/dev/stdin`, is sent once, like a stream, because it
+    /// cannot be read again. The same holds for a file that has contents but a size of 0, as below `/proc`.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         let path: PathBuf = path.into();
         let file_name = path.file_name().map(|name| Arc::from(name.to_string_lossy()));

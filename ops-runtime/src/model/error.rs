@@ -51,7 +51,7 @@ pub use response::{DeclaredError, DeclaresErrors, ErrorResponse};
 pub(crate) use violations::violation;
 
 /// The maximum number of characters of an operation's id in an error.
-const MAX_ID: usize = 200;
+pub(crate) const MAX_ID: usize = 200;
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {

@@ -12,6 +12,10 @@ pub(crate) const JSON: &str = "application/json";
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) const EVENTS: &str = "text/event-stream";
 
+/// The comment by which a stream of events says that it is over, where an event with `[DONE]` would be taken for an item.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const EVENTS_END: &str = ": [DONE]";
+
 /// A stream of JSON texts, one in a line.
 #[cfg(feature = "http-server")]
 pub(crate) const NDJSON: &str = "application/x-ndjson";

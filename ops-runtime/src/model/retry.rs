@@ -40,6 +40,8 @@ pub(crate) fn may_pass(status: u64) -> bool {
 /// `EXECUTION_ERROR`, `UNKNOWN_ERROR`, `TIMEOUT` and `ABORTED`, and codes that are added. Of the errors of HTTP responses,
 /// only the statuses 408, 425, 429 and all from 500 but 501 and 505. Of `OPERATION_NOT_FOUND`, only that of a known operation
 /// that no worker serves now. Never `ACCESS_DENIED`, and the `VALIDATION_ERROR` of an input: no repetition changes them.
+/// Also never an error whose details have `"retryable": false`: the call was carried out, but its result cannot be passed on,
+/// such as a number that JSON does not have, or a response that is larger than `HttpConfig::with_max_response` allows.
 ///
 /// The response of a server that does not fit its type is a `VALIDATION_ERROR`, too, with the response as `raw` in its details. The
 /// request may have had its effect, so it is repeated only if the policy has the code:

@@ -15,6 +15,8 @@ use std::fmt;
 #[cfg(any(feature = "http", feature = "mcp"))]
 use std::sync::Arc;
 
+#[cfg(all(feature = "http", any(feature = "jwt", feature = "openapi")))]
+pub(crate) use self::hide::looks_like_key;
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub(crate) use self::hide::{KeepsSecrets, Secrets, names_a_secret};
 

@@ -18,7 +18,7 @@ mod json;
 mod pattern;
 
 #[cfg(any(feature = "openapi", feature = "registry"))]
-pub use pattern::check_pattern;
+pub use pattern::{check_pattern, may_name_a_method};
 
 use std::borrow::Cow;
 use std::fmt;

@@ -135,8 +135,8 @@ impl<'a> StoredJournal<'a> {
     ///
     /// # Errors
     /// If the journal cannot be read or saved, if it is locked, or if an answer has no question.
-    #[cfg(feature = "gateway")]
-    pub(crate) async fn keep_answers(&self) -> io::Result<()> {
+    #[doc(hidden)]
+    pub async fn keep_answers(&self) -> io::Result<()> {
         if self.answers.is_empty() {
             return Ok(());
         }

@@ -9,7 +9,10 @@ export async function call<Id extends keyof Operations>(
   const url = ["/operations", id.slice(0, dot), encodeURIComponent(id.slice(dot + 1))].join("/");
   const headers = { "content-type": "application/json" };
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(input ?? {}) });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.detail ?? answer.title);
-  return answer;
+  if (!response.ok) {
+    const problem = await response.json().catch(() => null);
+    throw new Error(problem?.detail ?? problem?.title ?? `HTTP ${response.status}`);
+  }
+  const text = await response.text();
+  return text ? JSON.parse(text) : null;
 }

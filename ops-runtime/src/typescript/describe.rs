@@ -7,7 +7,7 @@ use super::print::{Place, Printer};
 use super::scope::{Scope, Side};
 use super::text;
 use super::tree::Type;
-use crate::{Binding, HttpBody, McpOutput, OperationKind, OperationSpec};
+use crate::{HttpBody, McpOutput, OperationKind, OperationSpec};
 
 /// A short description has so many bytes at most, where what is required leaves room.
 const SHORT: usize = 2_350;
@@ -81,13 +81,14 @@ impl<'a> Function<'a> {
         self.spec.mcp().is_some_and(|mcp| mcp.output == McpOutput::Content)
     }
 
-    /// True if there is nothing to give: no property at all, or, by HTTP, none that has a place.
+    /// True if a caller has nothing to give: the input has no property, or, over HTTP, none that has a place in the request. A
+    /// body that is the rest of the input is the place of all properties.
     fn takes_nothing(&self, input: &Type) -> bool {
         match input {
             Type::Null => true,
             Type::Object(object) if object.properties.is_empty() => {
                 let is_open = object.others.as_deref().is_some_and(|others| *others != Type::Never);
-                !is_open || matches!(self.spec.binding, Binding::Http(_))
+                !is_open || self.spec.http().is_some_and(|http| !http.bodies.iter().any(HttpBody::is_rest))
             }
             _ => false,
         }

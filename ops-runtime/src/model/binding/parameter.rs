@@ -66,6 +66,15 @@ impl ParameterStyle {
             _ => ",",
         }
     }
+
+    /// The [`delimiter`](Self::delimiter) without escapes.
+    pub(crate) const fn plain_delimiter(self) -> &'static str {
+        match self {
+            Self::SpaceDelimited => " ",
+            Self::PipeDelimited => "|",
+            _ => ",",
+        }
+    }
 }
 
 /// One parameter of a request.

@@ -71,12 +71,13 @@ pub enum SecurityKind {
     },
     /// `Authorization: Bearer`, with a token of an OAuth 2 server.
     OAuth2 {
-        /// The URL at which client credentials are exchanged for a token, if the document has it.
+        /// The URL at which client credentials are exchanged for a token, if the document has it. It may be relative to the
+        /// server's URL.
         token_url: Option<Text>,
     },
     /// `Authorization: Bearer`, with a token of an `OpenID` Connect provider.
     OpenIdConnect {
-        /// The URL at which the provider describes itself.
+        /// The URL at which the provider describes itself. It may be relative to the server's URL.
         url: Text,
     },
     /// Any other scheme, by its name: `mutualTLS`, or another scheme of HTTP such as `digest`.

@@ -14,7 +14,9 @@ use serde_json::Value;
 
 use super::Body;
 use crate::CallError;
+use crate::model::error::violation;
 use crate::model::random;
+use crate::pointer::escaped;
 
 /// What a placeholder begins with.
 const PREFIX: &str = "body:";
@@ -69,18 +71,61 @@ impl Bodies {
     /// A part of the input in which each body is JSON, a string of base64, for where a protocol has no place for bytes.
     ///
     /// # Errors
-    /// If a body is a file or a stream, which have no JSON.
+    /// A `VALIDATION_ERROR` if a body is a file or a stream, which cannot be JSON. It has the place of the body in the value.
     pub fn to_json<'v>(&self, value: &'v Value) -> Result<Cow<'v, Value>, CallError> {
+        self.resolved(value, || vec![(String::new(), value)])
+    }
+
+    /// Like [`to_json`](Self::to_json), with the place of the body in an input with these members.
+    #[cfg(feature = "http")]
+    pub(crate) fn to_json_of<'v>(
+        &self,
+        value: &'v Value,
+        members: &serde_json::Map<String, Value>,
+    ) -> Result<Cow<'v, Value>, CallError> {
+        self.resolved(value, || members.iter().map(|(name, value)| (member("", name), value)).collect())
+    }
+
+    /// A value in which each body is JSON. An error has the place of the body in `whole`, values with their pointers.
+    fn resolved<'v, 'w>(
+        &self,
+        value: &'v Value,
+        whole: impl FnOnce() -> Vec<(String, &'w Value)>,
+    ) -> Result<Cow<'v, Value>, CallError> {
         if self.is_empty() {
             return Ok(Cow::Borrowed(value));
         }
-        let mut resolved = value.clone();
-        let mut stack = vec![&mut resolved];
+        let (mut resolved, mut failed) = (value.clone(), None);
+        self.replace(&mut resolved, |placeholder, body| match body.text() {
+            Ok(text) => Value::String(text.into_owned()),
+            Err(_) => {
+                failed = Some((placeholder.clone(), body));
+                Value::Null
+            }
+        });
+        match failed {
+            Some((placeholder, body)) => Err(no_json(body, &place_of(&placeholder, whole()))),
+            None => Ok(Cow::Owned(resolved)),
+        }
+    }
+
+    /// A value and its bodies, apart: each body in it is `null`.
+    #[cfg(feature = "http")]
+    pub(crate) fn apart(&self, mut value: Value) -> (Value, Vec<Body>) {
+        let mut bodies = Vec::new();
+        self.replace(&mut value, |_, body| {
+            bodies.push(body.clone());
+            Value::Null
+        });
+        (value, bodies)
+    }
+
+    /// Replaces each placeholder in a value.
+    fn replace<'b>(&'b self, value: &mut Value, mut by: impl FnMut(&Value, &'b Body) -> Value) {
+        let mut stack = vec![value];
         while let Some(value) = stack.pop() {
             if let Some(body) = self.get(value) {
-                let body = serde_json::to_value(body);
-                *value =
-                    body.map_err(|error| CallError::execution(format!("a body can't be written as JSON: {error}")))?;
+                *value = by(value, body);
                 continue;
             }
             match value {
@@ -89,7 +134,6 @@ impl Bodies {
                 _ => {}
             }
         }
-        Ok(Cow::Owned(resolved))
     }
 
     /// How many bytes the placeholders take in the JSON of the input, and the bodies beside it as far as that is known.
@@ -117,6 +161,39 @@ impl Bodies {
         self.wants_output = wants_output;
         self
     }
+}
+
+/// The error of a file or a stream that would have to be JSON.
+fn no_json(body: &Body, pointer: &str) -> CallError {
+    let (kind, how) = match body.as_path() {
+        Some(_) => ("file", "Body::from(std::fs::read(..)?)"),
+        None => ("stream", "Body::from(body.bytes(..).await?)"),
+    };
+    let message = format!("a {kind} has no JSON, in which bytes are base64: read it first, `{how}`");
+    let violations = vec![violation(pointer, &message)];
+    CallError::invalid(message, violations)
+}
+
+/// The pointer to a placeholder in one of the values. Each value comes with its own pointer.
+fn place_of(placeholder: &Value, mut values: Vec<(String, &Value)>) -> String {
+    while let Some((pointer, value)) = values.pop() {
+        match value {
+            value if value == placeholder => return pointer,
+            Value::Array(items) => {
+                values.extend(items.iter().enumerate().map(|(index, item)| (format!("{pointer}/{index}"), item)));
+            }
+            Value::Object(members) => {
+                values.extend(members.iter().map(|(name, value)| (member(&pointer, name), value)));
+            }
+            _ => {}
+        }
+    }
+    String::new()
+}
+
+/// The pointer to a member.
+fn member(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", escaped(name))
 }
 
 /// Runs a serialisation whose bodies are put aside; returns its result and the bodies.

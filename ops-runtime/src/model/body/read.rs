@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::Permissions;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -103,26 +103,20 @@ impl Body {
             Content::Bytes(bytes) => Ok(Some(bytes.len() as u64)),
             Content::Text(text) => Ok(Some(text.len() as u64)),
             Content::File(path) => {
-                let data = tokio::fs::metadata(path).await.map_err(|error| of_file(path, &error))?;
-                if data.is_dir() {
-                    return Err(of_file(path, &io::ErrorKind::IsADirectory.into()));
-                }
-                // A pipe or a device always has a size of 0.
-                Ok(data.is_file().then_some(data.len()))
+                let own = path.clone();
+                let length = tokio::task::spawn_blocking(move || length_of_file(&own)).await;
+                length.map_err(io::Error::other).flatten().map_err(|error| of_file(path, &error))
             }
             Content::Stream(stream) => Ok(stream.length),
         }
     }
 
-    /// How many bytes the body has, if that can be told at once: that of a file is looked up, which takes no longer than
-    /// to open it.
+    /// How many bytes the body has, if that can be told at once: that of a file is looked up, and an empty one is opened, too.
     pub(crate) fn known_length(&self) -> Option<u64> {
         match &self.content {
             Content::Bytes(bytes) => Some(bytes.len() as u64),
             Content::Text(text) => Some(text.len() as u64),
-            Content::File(path) => {
-                std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
-            }
+            Content::File(path) => length_of_file(path).ok().flatten(),
             Content::Stream(stream) => stream.length,
         }
     }
@@ -319,6 +313,26 @@ async fn is_same(a: &Path, b: &Path) -> bool {
 
 async fn open(path: Arc<Path>) -> io::Result<File> {
     File::open(&path).await.map_err(|error| of_file(&path, &error))
+}
+
+/// How many bytes a file has, if that is known before it is read.
+///
+/// A pipe or a device always has a size of 0, and so has a file below `/proc`. So a file of that size need not be empty.
+fn length_of_file(path: &Path) -> io::Result<Option<u64>> {
+    let data = std::fs::metadata(path)?;
+    if data.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let is_known = data.is_file() && (data.len() > 0 || is_empty(path)?);
+    Ok(is_known.then_some(data.len()))
+}
+
+/// True if a file whose size is 0 has no first byte either. Files of the kernel are not read for that: some give each byte
+/// once, and some give none until something happens.
+fn is_empty(path: &Path) -> io::Result<bool> {
+    let path = std::fs::canonicalize(path)?;
+    let is_of_kernel = ["/proc", "/sys"].iter().any(|folder| path.starts_with(folder));
+    Ok(!is_of_kernel && std::fs::File::open(path)?.read(&mut [0])? == 0)
 }
 
 fn pieces(file: io::Result<File>, path: Arc<Path>) -> BoxStream<'static, io::Result<Bytes>> {

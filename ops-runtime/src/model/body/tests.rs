@@ -193,6 +193,25 @@ mod streams {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
+    /// Files below `/proc` have a size of 0, whatever they hold.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_file_may_have_more_than_its_size() {
+        let path = "/proc/version";
+        assert_eq!(std::fs::metadata(path).unwrap().len(), 0);
+        let body = Body::file(path);
+        assert_eq!((body.length().await.unwrap(), body.known_length()), (None, None));
+        assert_eq!(body.bytes(1 << 16).await.unwrap(), std::fs::read(path).unwrap());
+        // The first byte of this file cannot be read.
+        let body = Body::file("/proc/self/mem");
+        assert_eq!((body.length().await.unwrap(), body.known_length()), (None, None));
+        let empty = std::env::temp_dir().join(format!("ops-body-empty-{}", std::process::id()));
+        std::fs::write(&empty, "").unwrap();
+        let body = Body::file(&empty);
+        assert_eq!((body.length().await.unwrap(), body.known_length()), (Some(0), Some(0)));
+        std::fs::remove_file(empty).unwrap();
+    }
+
     #[tokio::test]
     async fn files() {
         let folder = std::env::temp_dir().join(format!("ops-body-{}", std::process::id()));

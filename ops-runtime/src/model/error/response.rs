@@ -20,7 +20,7 @@ const REQUEST_IDS: [&str; 7] = [
     "x-correlation-id",
 ];
 
-/// The detail of an error that says that the same call may succeed later.
+/// The detail of an error that says if the same call may succeed later.
 const RETRYABLE: &str = "retryable";
 
 /// A response that is an error: its status, its headers and its body.
@@ -230,12 +230,12 @@ impl CallError {
     /// `OPERATION_NOT_FOUND` of a known operation that no worker serves now: their details have `retryable`. A call that was
     /// cancelled, and an unknown id, do not have it.
     ///
-    /// An HTTP client knows if a request is safe to repeat: by its method, by an idempotency key, or because
-    /// `Retry::with_idempotent` says so. Of any other request that may have been carried out, such as a POST that timed out,
-    /// the error is not retryable. It is so only if no connection was made, or if the server refused the request for now: by
-    /// the statuses 408, 425 and 429, and by 503 with `Retry-After`. That holds in the process of the client: it is not part
-    /// of the JSON. A subscription by such a request, once it is open, is an exception: the `TIMEOUT` with which its own
-    /// deadline or idle timeout ends it is retryable.
+    /// An HTTP client knows if a request is safe to repeat: by its method, by an idempotency key that the caller has set, or
+    /// because `Retry::with_idempotent` says so. For any other request that may have been carried out, such as a POST that timed
+    /// out, the error is retryable only if no connection was made, or if the server refused the request for now, without a
+    /// redirect: by the statuses 408, 425 and 429, and by 503 with `Retry-After`. This is known in the process of the client
+    /// only: it is not part of the JSON. An open subscription by such a request is an exception: the `TIMEOUT` with which its
+    /// own deadline or idle timeout ends it is retryable.
     ///
     /// Of other operations, it does not say that they were not carried out: whether to repeat them is another question.
     ///
@@ -264,14 +264,32 @@ impl CallError {
     /// Marks the error of a worker or a connection that was lost, or that is not there now. The mark is in the details, so
     /// that it goes on to other processes.
     #[cfg(feature = "registry")]
-    pub(crate) fn retryable(mut self) -> Self {
+    pub(crate) fn retryable(self) -> Self {
+        self.marked(true)
+    }
+
+    /// Marks the error of a call that was carried out, and whose result cannot be passed on: a repetition would carry it out
+    /// again, and fail in the same way. The mark is in the details, like that of [`retryable`](Self::retryable).
+    #[cfg(feature = "registry")]
+    pub(crate) fn lasting(self) -> Self {
+        self.marked(false)
+    }
+
+    #[cfg(feature = "registry")]
+    fn marked(mut self, is_retryable: bool) -> Self {
         match &mut self.0.details {
             Value::Object(details) => {
-                details.insert(RETRYABLE.to_owned(), true.into());
+                details.insert(RETRYABLE.to_owned(), is_retryable.into());
             }
-            details => *details = json!({ RETRYABLE: true }),
+            details => *details = json!({ RETRYABLE: is_retryable }),
         }
         self
+    }
+
+    /// True if the details say that a repetition would fail in the same way.
+    #[cfg(feature = "registry")]
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.details().get(RETRYABLE) == Some(&Value::Bool(false))
     }
 
     /// The error with what is known only in the process in which it arose, as a recording has it.

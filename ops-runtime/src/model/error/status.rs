@@ -1,29 +1,18 @@
 //! The status of an HTTP response in an error, for callers who must not see more of the response.
 
 #[cfg(feature = "registry")]
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 #[cfg(feature = "registry")]
-use crate::{CallError, ErrorDefinition};
+use crate::CallError;
 
 #[cfg(feature = "registry")]
 impl CallError {
-    /// The status of an HTTP error, and the body if the operation of that id declares that status or answers with it itself.
-    ///
-    /// The response of another operation, which the handler called, is not what this one declares.
-    pub(crate) fn of_status(&self, status: u64, id: &str, declared: &[ErrorDefinition]) -> Self {
-        if self.own_status().is_some() {
-            return self.clone();
-        }
-        let code = format!("HTTP_{status}");
-        let mut declared = declared.iter();
-        let is_declared = self.is_of(id)
-            && declared.any(|e| e.code == code || e.http_status.is_some_and(|own| u64::from(own) == status));
+    /// The error of an HTTP status, with the body if callers may see it.
+    pub(crate) fn of_status(status: u64, body: Option<Value>) -> Self {
         let mut details = Map::from_iter([("statusCode".to_owned(), json!(status))]);
-        if let (true, Some(body)) = (is_declared, self.details().get("body")) {
-            details.insert("body".to_owned(), body.clone());
-        }
-        // The words of the status alone, whatever the message says.
+        details.extend(body.map(|body| ("body".to_owned(), body)));
+        // The message is about the status alone, whatever the response says.
         Self::execution(message(status)).with_details(details)
     }
 }

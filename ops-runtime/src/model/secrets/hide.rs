@@ -20,7 +20,7 @@ const SHORTEST: usize = 4;
 /// The shortest setting that is replaced, in bytes, unless its name says that it is a secret: most settings are none.
 const SHORTEST_SETTING: usize = 8;
 
-/// The shortest part of a URL's path that may be a key, in bytes.
+/// The shortest part of a URL that may be a key, in bytes.
 const SHORTEST_KEY: usize = 16;
 
 /// The headers that hold no credential; any other may.
@@ -135,7 +135,8 @@ impl Secrets {
         }
     }
 
-    /// Adds what may be secret of a URL: its password, or its user without one, the values of its query, and parts of its path that look like keys.
+    /// Adds what may be secret in a URL: its password, or its user if there is no password; the values of its query, and parts
+    /// of its path that look like keys.
     pub(crate) fn add_url(&mut self, url: &str) {
         let Some((_, after)) = url.split_once("://") else { return };
         let after = after.split('#').next().unwrap_or_default();
@@ -146,8 +147,7 @@ impl Secrets {
         let mut parts = path.split('/');
         let authority = parts.next().unwrap_or_default();
         // Some servers are called by a URL that is itself the key.
-        let is_key = |part: &&str| part.len() >= SHORTEST_KEY && part.bytes().any(|byte| byte.is_ascii_digit());
-        parts.filter(is_key).for_each(|part| self.add(part));
+        parts.filter(|part| looks_like_key(part)).for_each(|part| self.add(part));
         let Some((user, _)) = authority.rsplit_once('@') else { return };
         let (user, password) = user.split_once(':').unwrap_or((user, ""));
         self.add_basic(user, password);
@@ -222,11 +222,12 @@ impl Secrets {
         }
     }
 
-    /// The diagnostic of a document without the secrets.
+    /// The diagnostic of a document without the secrets. Its pointer stays: it is made of names in the document, and would
+    /// lead nowhere if one of them were replaced.
     #[cfg(any(feature = "mcp", feature = "openapi"))]
     pub(crate) fn diagnostic(&self, mut diagnostic: Diagnostic) -> Diagnostic {
-        let Diagnostic { pointer, message, help, document, .. } = &mut diagnostic;
-        for text in [Some(pointer), Some(message), help.as_mut(), document.as_mut()].into_iter().flatten() {
+        let Diagnostic { message, help, document, .. } = &mut diagnostic;
+        for text in [Some(message), help.as_mut(), document.as_mut()].into_iter().flatten() {
             if let Cow::Owned(hidden) = self.text(text) {
                 *text = hidden;
             }
@@ -253,6 +254,11 @@ fn without(text: &str, mut parts: Vec<Range<usize>>) -> String {
     }
     out.push_str(text.get(at..).unwrap_or_default());
     out
+}
+
+/// True if a part of a URL may be a key, by its looks.
+pub(crate) fn looks_like_key(part: &str) -> bool {
+    part.len() >= SHORTEST_KEY && part.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// True if a name says that what it names is secret.

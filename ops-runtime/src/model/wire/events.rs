@@ -38,6 +38,10 @@ macro_rules! definition {
                     "description": "Of a subscription, how many bytes of items that no credit was given for the caller keeps.",
                     "type": "number"
                 },
+                "oneResult": {
+                    "description": "True if the caller takes one result: a subscription is refused.",
+                    "type": "boolean"
+                },
                 "idleTimeout": {
                     "description": "Of a subscription, the time that it may stay silent in milliseconds.",
                     "type": "number"

@@ -59,6 +59,18 @@ fn errors_keep_all_but_the_secrets() {
     assert_eq!(cut.without(&secrets()).details()["body"], "a ***");
 }
 
+#[cfg(any(feature = "mcp", feature = "openapi"))]
+#[test]
+fn the_pointer_of_a_diagnostic_leads_to_its_place() {
+    let diagnostic = Diagnostic::warning("/paths/~1tok3n/get", "`/tok3n` is repeated")
+        .with_help("see tok3n")
+        .with_document("https://h.test/a.json?q=tok3n");
+    let hidden = secrets().diagnostic(diagnostic);
+    assert_eq!((&*hidden.pointer, &*hidden.message), ("/paths/~1tok3n/get", "`/***` is repeated"));
+    assert_eq!(hidden.help.as_deref(), Some("see ***"));
+    assert_eq!(hidden.document.as_deref(), Some("https://h.test/a.json?q=***"));
+}
+
 #[test]
 fn what_is_short_or_harmless_stays() {
     let mut secrets = Secrets::default();
