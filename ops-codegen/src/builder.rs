@@ -362,6 +362,9 @@ pub struct Module {
     pub files: Vec<PathBuf>,
     /// The files that its document refers to and that are not there, so that what refers to them takes any JSON.
     pub missing: Vec<PathBuf>,
+    /// The ids of all operations that were read, chosen or not, so that names do not depend on the choice.
+    #[doc(hidden)]
+    pub ids: Vec<String>,
 }
 
 impl Module {

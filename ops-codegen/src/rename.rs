@@ -52,7 +52,9 @@ impl Index {
             let todo = "it is named after an operation, whose name only the document says; an overlay can change that";
             faults.miss(setting, format!("{what}: there is no type `{wanted}`"), "", [], todo);
         } else {
-            let names = self.by_definition.keys().chain(self.by_name.keys()).map(String::as_str);
+            // Suggests schemas that no operation has, too: if the user takes one, the next message says so.
+            let own = self.by_definition.keys().chain(self.by_name.keys()).map(String::as_str);
+            let names = own.chain(source.names());
             let todo = "write a schema's name as the document has it, or the name of a generated type";
             faults.miss(setting, format!("{what}: there is no type `{wanted}`"), wanted, names, todo);
         }

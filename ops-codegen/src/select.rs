@@ -82,11 +82,16 @@ impl Selection {
         self.include.iter().any(|pattern| spec.matches(&pattern.text))
     }
 
+    /// The beginning of messages about the document's settings; empty if they have no name.
+    pub(crate) fn origin(&self) -> String {
+        self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default()
+    }
+
     /// The message about each pattern that matched nothing in all documents.
     pub(crate) fn finish(&self) -> impl Iterator<Item = String> {
         let patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
         patterns.filter(|pattern| !pattern.used).map(move |Pattern { text, .. }| {
-            let origin = self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default();
+            let origin = self.origin();
             format!(
                 "{origin}no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
                  path`; `*` stands for any text",

@@ -247,6 +247,15 @@ fn mistakes_say_what_to_do() {
             ],
         ),
         (
+            // `Order` is in the document, and no operation that is included has it.
+            "[documents.shop]\npath = 'specs/shop.yaml'\ninclude = ['showPet']\nrename = { Ordr = 'X' }\n",
+            &["generate", "-o", "x"],
+            &[
+                "error: `documents.shop`: the name `X`: there is no type `Ordr` (there is `Order`): ",
+                "--> ops.toml:4:20",
+            ],
+        ),
+        (
             "[documents.more]\noverlays = ['specs/shop.overlay.yaml']\npath = 'more'\n",
             &["generate", "-o", "x"],
             &["ops.toml:2:12", "`documents.more.overlays` change one document, not a folder"],
@@ -264,6 +273,17 @@ fn mistakes_say_what_to_do() {
         for part in wanted {
             assert!(told.contains(part), "{part}\n{told}");
         }
+    }
+    // A build script has no lines of the file to show, but names it.
+    let settings = "[documents.shop]\npath = 'specs/shop.yaml'\nrename = { Pte = 'X' }\nexclude = ['none']\n";
+    write(&folder, "ops.toml", settings);
+    let path = folder.join("ops.toml");
+    let error = Builder::from_config(&path).unwrap().generate().unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 2, "{error}");
+    for part in ["no operation matches `none`", "the name `X`: there is no type `Pte` (there is `Pet`): "] {
+        let begin = format!("{}: `documents.shop`: {part}", path.display());
+        assert!(lines.iter().any(|line| line.starts_with(&begin)), "{begin}\n{error}");
     }
     std::fs::remove_file(folder.join("ops.toml")).unwrap();
     let (status, told) = ops(&folder, &["generate"]);

@@ -176,3 +176,40 @@ fn the_lines_of_what_is_gone_though_no_call_fails() {
     assert_eq!((status, lines), (0, wanted.map(str::to_owned).to_vec()), "{stderr}");
     assert!(stderr.contains("3 changes, none of which breaks callers"), "{stderr}");
 }
+
+#[test]
+fn folders_of_specs() {
+    let spec = |name: &str, required: Value, binding: Value| {
+        let properties = json!({ "a": { "type": "integer" }, "b": { "type": "integer" } });
+        let mut spec = json!({
+            "name": name,
+            "namespace": "m",
+            "version": "1",
+            "type": "mutation",
+            "description": "",
+            "inputSchema": { "type": "object", "properties": properties, "required": required },
+            "outputSchema": {},
+            "accessControl": { "requiredScopes": [] },
+        });
+        if !binding.is_null() {
+            spec["binding"] = binding;
+        }
+        spec.to_string()
+    };
+    let request = |path: &str| json!({ "type": "http", "method": "POST", "path": path });
+    let tool = || json!({ "type": "mcp", "tool": "tool", "output": "content" });
+    let folder = Folder::new("diff-specs");
+    for (version, path, required) in [("old", "/pets", json!([])), ("new", "/toys", json!(["b"]))] {
+        folder.write(&format!("{version}/add.json"), &spec("add", required.clone(), Value::Null));
+        folder.write(&format!("{version}/send.json"), &spec("send", json!([]), request(path)));
+        folder.write(&format!("{version}/tool.json"), &spec("tool", required, tool()));
+    }
+    assert_eq!(diff(&folder, &["old", "old"]), (0, Vec::new(), "no operation changed\n".to_owned()));
+    let (status, lines, stderr) = diff(&folder, &["old", "new"]);
+    let wanted = [
+        "breaking: `tool` /inputSchema/properties/b: it is required now",
+        "breaking: request of `m.add`: /properties/b: it is required now",
+        "breaking: `m.send`: it is `POST /toys` now, not `POST /pets`",
+    ];
+    assert_eq!((status, lines), (1, wanted.map(str::to_owned).to_vec()), "{stderr}");
+}

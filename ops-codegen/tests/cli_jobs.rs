@@ -349,6 +349,9 @@ async fn jobs_from_a_shell() {
     // There it may be.
     let url = ("NATS_URL", nats.url().replace("//", &format!("//ann:{PASSWORD}@")));
     assert_eq!(ops(&["list"], &[url]).good().lines().count(), 1);
+    // A part of a password looks like a server.
+    let url = ("NATS_URL", nats.url().replace("//", &format!("//ann:{PASSWORD},{PASSWORD}@")));
+    assert!(ops(&["list"], &[url]).failed(1).contains("write `,` in a password or a token as `%2C`"));
     let wrong = [("NATS_URL", nats.url()), ("NATS_USER", "ann".to_owned()), ("NATS_PASSWORD", "wrong".to_owned())];
     assert!(ops(&["list"], &wrong).failed(1).contains("the NATS server can't be used"));
     let token = ops(&["list", "--token-env", "NO_SUCH_TOKEN"], &[("NATS_URL", nats.url())]);

@@ -255,7 +255,7 @@ fn settings_that_fit_nothing_have_places() {
         2,
         &["generate"],
         &[
-            "error: the name `Plaything`: there is no type `Toy`",
+            "error: `documents.shop`: the name `Plaything`: there is no type `Toy`",
             "--> ops.toml:6:19\n",
             "warning: the target matches nothing",
             "--> shop.overlay.yaml:3:5\n",

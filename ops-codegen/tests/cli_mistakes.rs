@@ -37,6 +37,25 @@ fn arguments_that_an_operation_does_not_have() {
 }
 
 #[test]
+fn a_tool_hides_no_operation() {
+    let folder = Folder::new("hidden");
+    // Nothing listens there.
+    let shop = SHOP.replacen("paths:", "servers: [{ url: 'http://127.0.0.1:9' }]\npaths:", 1);
+    folder.write("apis/shop.yaml", &shop);
+    let tools = ["ping", "search"].map(|name| json!({ "name": name, "inputSchema": { "type": "object" } }));
+    folder.write("apis/docs.json", &json!({ "tools": tools }).to_string());
+    let told = folder.fails(1, &["call", "apis", "ping"], &["shop.ping"]);
+    assert!(!told.contains("docs.ping"), "{told}");
+    for (name, tool) in [("docs.ping", "docs.ping"), ("search", "docs.search")] {
+        let says = format!("`{tool}` is a tool of an MCP server, not of an HTTP API: name its server");
+        folder.fails(2, &["call", "apis", name], &[&says]);
+    }
+    folder.write("apis/till.yaml", &shop);
+    let several = "several operations are called `ping`: did you mean `shop.ping` or `till.ping`?";
+    folder.fails(2, &["call", "apis", "ping"], &[several]);
+}
+
+#[test]
 fn values_that_would_be_lost_or_rounded() {
     let folder = Folder::new("lost");
     folder.write("shop.yaml", SHOP);

@@ -9,6 +9,8 @@ use axum::extract::State;
 use axum::http::{Method, Uri};
 use axum::routing::any;
 
+#[path = "cli_run/asking.rs"]
+mod asking;
 #[path = "cli_run/streams.rs"]
 mod streams;
 
@@ -120,8 +122,11 @@ fn without_a_terminal_a_change_is_refused() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), format!("found /pets/3\n{wanted}")));
     assert_eq!(shop.seen(), ["GET /pets/3"]);
 
-    // With a journal, the same command goes on when it may.
-    assert_eq!(shop.run(&["--journal", "journal"]).status.code(), Some(1));
+    // With a journal, the same command goes on when it may, and says so.
+    let output = shop.run(&["--journal", "journal"]);
+    let kept = "note: `journal` keeps the calls that were made, and what was answered: the same command goes on from there, and \
+                without this folder it makes them again\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), format!("found /pets/3\n{kept}{wanted}")));
     let output = shop.run(&["--journal", "journal", "--allow", "*"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(shop.seen(), ["GET /pets/3", "DELETE /pets/7"]);

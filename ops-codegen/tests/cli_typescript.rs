@@ -85,6 +85,63 @@ fn only_chosen_operations_are_written_and_foreign_files_stay() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// A program of `ops run` has all operations, and calls them by these names.
+#[test]
+fn a_choice_changes_no_names() {
+    let folder = folder("names");
+    let get = |id: &str| {
+        format!(r#"{{ "get": {{ "operationId": "{id}", "responses": {{ "204": {{ "description": "x" }} }} }} }}"#)
+    };
+    let paths = format!(r#"{{ "/a": {}, "/b": {} }}"#, get("user-keys"), get("user/keys"));
+    let document = format!(r#"{{ "openapi": "3.1.0", "info": {{ "title": "x", "version": "1" }}, "paths": {paths} }}"#);
+    std::fs::write(folder.join("admin.json"), document).unwrap();
+    let config = "[documents.admin]\npath = 'admin.json'\ninclude = ['user/keys']\n";
+    std::fs::write(folder.join("ops.toml"), config).unwrap();
+    let name = |arguments: &[&str]| {
+        let output = ops(&folder, &[&["--lang", "ts", "-o", "-"], arguments].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (_, rest) = text.split_once(r#""admin.user/keys": Call<typeof "#).unwrap_or_else(|| panic!("{text}"));
+        rest.split_once('>').unwrap().0.to_owned()
+    };
+    let own = name(&["admin.json"]);
+    assert!(own.starts_with("ops.admin.user_keys_"), "{own}");
+    for arguments in [&["admin.json", "--include", "admin.user/keys"][..], &["ops.toml"]] {
+        assert_eq!(name(arguments), own, "{arguments:?}");
+    }
+    for (name, is_there) in [(&*own, true), ("ops.admin.user_keys", false)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        std::fs::write(folder.join("script.js"), format!("await {name}()")).unwrap();
+        let output = command.args(["run", "script.js", "--spec", "ops.toml"]).current_dir(&folder).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        // The document names no server, so no call succeeds.
+        assert_eq!((output.status.code(), told.contains("there is no ")), (Some(1), !is_there), "{name}: {told}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Without its types, the client of the documentation is a program of JavaScript.
+#[test]
+fn the_client_reads_what_servers_answer() {
+    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ops-runtime/src/typescript/client.ts");
+    let client = std::fs::read_to_string(client).unwrap();
+    let (_, body) = client.split_once("> {\n").unwrap();
+    let answers = r#"
+        const answers = [
+            [200, '{"a":1}'], [202, ""], [204, ""], [502, "<html></html>"], [401, ""],
+            [404, '{"title":"Not Found","detail":"no pet 7"}'], [400, '{"title":"Bad Request"}'],
+        ];
+        for (const [status, text] of answers) {
+            globalThis.fetch = async () => new Response(text || null, { status });
+            const told = call("shop.delete", { petId: 7 }).then(answer => JSON.stringify(answer), error => error.message);
+            console.log(await told);
+        }"#;
+    let script = ["async function call(id, input) {\n", body, answers].concat();
+    let output = Command::new("node").args(["--input-type=module", "-e", &script]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let wanted = "{\"a\":1}\nnull\nnull\nHTTP 502\nHTTP 401\nno pet 7\nBad Request\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), wanted);
+}
+
 #[test]
 fn the_file_stays_if_a_document_cannot_be_read() {
     let folder = folder("partial");

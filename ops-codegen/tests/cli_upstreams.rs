@@ -153,6 +153,29 @@ fn what_is_no_document_is_told_and_left_out() {
 }
 
 #[test]
+fn references_lead_through_the_whole_folder() {
+    let folder = Folder::new("through");
+    let content = "{ application/json: { schema: { type: object, properties: { name: { type: string } } } } }";
+    folder.write("apis/common/bodies.yaml", &format!("Pet: {{ required: true, content: {content} }}\n"));
+    let tenant = "Tenant: { name: tenant, in: header, required: true, schema: { type: string } }\n";
+    folder.write("apis/common/params.yaml", tenant);
+    folder.write(
+        "apis/v1/shop.yaml",
+        "openapi: 3.1.0\ninfo: { title: x, version: '1' }\npaths:\n  /pets:\n    post:\n      operationId: addPet\n      \
+         requestBody: { $ref: '../common/bodies.yaml#/Pet' }\n      \
+         parameters: [{ $ref: '../common/params.yaml#/Tenant' }]\n      responses: { 204: { description: x } }\n",
+    );
+    let (status, told) = served(&folder, &["apis"]);
+    assert_eq!((status, told.as_str()), (0, "1 operation, answered with examples; 0 diagnostics\n"));
+    let (status, _, told) = folder.ops(&["serve", "apis", "--base-url", "http://x.test"]);
+    assert_eq!((status, told.as_str()), (0, "1 operation; 0 diagnostics\n"));
+    // A document that is named itself stays in its own folder, and what it lacks is told.
+    let (status, told) = served(&folder, &["apis/v1/shop.yaml"]);
+    let lacking = " diagnostics: `ops inspect` shows them\n";
+    assert!(status == 0 && told.starts_with("1 operation, ") && told.ends_with(lacking), "{told}");
+}
+
+#[test]
 fn documents_without_a_server_are_told() {
     let folder = Folder::new("no-server");
     folder.write("shop.yaml", SHOP);

@@ -49,6 +49,16 @@ fn a_snapshot_is_read_from_a_url() {
 }
 
 #[test]
+fn the_scheme_of_a_url_is_one_in_any_case() {
+    let folder = Folder::new("scheme");
+    let url = format!("{}/shop.yaml", serve(&Arc::new(Mutex::new(SHOP.to_owned()))));
+    for url in [url.replace("http", "HTTP"), url] {
+        let (_, told) = folder.good(&["serve", &url, "--mock", "--mcp", "stdio"]);
+        assert_eq!(told, "3 operations, answered with examples; 0 diagnostics\n", "{url}");
+    }
+}
+
+#[test]
 fn a_query_that_is_kept_is_told() {
     let folder = Folder::new("query");
     let url = format!("{}/shop.yaml", serve(&Arc::new(Mutex::new(SHOP.to_owned()))));

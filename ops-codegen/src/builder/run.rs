@@ -49,6 +49,8 @@ pub(super) struct Run {
 /// A generator, with its settings that match nothing in some of its modules.
 struct Settled {
     generator: Generator,
+    /// The beginning of messages about its settings.
+    origin: String,
     /// The positions of its modules.
     modules: Vec<usize>,
     /// For each such setting, the modules, and what is said of it there.
@@ -61,7 +63,7 @@ impl Settled {
         let mut missing = Vec::new();
         for misses in self.misses.into_values() {
             if misses.len() == self.modules.len() {
-                missing.extend(Miss::best(misses.values()));
+                missing.extend(Miss::best(misses.values()).map(|message| format!("{}{message}", self.origin)));
                 continue;
             }
             for (at, miss) in misses {
@@ -88,20 +90,21 @@ impl Run {
         let of_generator = builder.generator.iter().flat_map(Generator::explicit_null);
         let for_all = builder.explicit_null.iter().chain(of_generator);
         for_all.for_each(|pattern| selection.explicit_null(pattern.clone()));
-        let settled = |generator: &Generator| {
+        let settled = |generator: &Generator, origin: String| {
             let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
             let generator = builder.explicit_null.iter().fold(generator.clone(), add);
             let generator = match &used {
                 Some(names) => generator.with_only(names.clone()),
                 None => generator,
             };
-            Settled { generator, modules: Vec::new(), misses: BTreeMap::new() }
+            Settled { generator, origin, modules: Vec::new(), misses: BTreeMap::new() }
         };
-        let mut generators = vec![settled(&builder.generator.clone().unwrap_or_default())];
+        let mut generators = vec![settled(&builder.generator.clone().unwrap_or_default(), String::new())];
         let mut by_input = Vec::new();
         for input in &builder.inputs {
             by_input.push(if input.generator.is_some() { generators.len() } else { 0 });
-            generators.extend(input.generator.as_ref().map(settled));
+            let origin = input.selection.as_ref().map(Selection::origin).unwrap_or_default();
+            generators.extend(input.generator.as_ref().map(|generator| settled(generator, origin)));
         }
         Self {
             generators,
@@ -277,6 +280,7 @@ impl Run {
         }
         let own = self.own.last_mut().filter(|_| self.has_own);
         let mut selections: Vec<&mut Selection> = own.into_iter().chain([&mut self.selection]).collect();
+        let ids = api.operations.iter().map(|spec| spec.id.to_string()).collect();
         select(&mut selections, &mut api, &mut diagnostics);
         let Some(settled) = self.generators.get_mut(self.current) else { return Ok(()) };
         let (mut generated, faults) = settled.generator.run(&api, self.server, Some(&namespace));
@@ -288,7 +292,7 @@ impl Run {
         diagnostics.append(&mut generated.diagnostics);
         generated.diagnostics = diagnostics;
         let Api { operations, webhooks, .. } = api;
-        self.modules.push(Module { namespace, operations, webhooks, generated, files, missing: Vec::new() });
+        self.modules.push(Module { namespace, operations, webhooks, generated, files, missing: Vec::new(), ids });
         self.sources.push(quoted(source));
         Ok(())
     }

@@ -52,6 +52,46 @@ fn only_callers_call() {
     }
 }
 
+/// Documents may have schemes of one name that are of other kinds.
+#[test]
+fn a_mock_asks_for_credentials_of_any_value() {
+    let folder = folder("any-value");
+    let login = json!({ "type": "oauth2", "flows": {
+        "clientCredentials": { "tokenUrl": "https://login.example.com/token", "scopes": { "read": "Read" } } } });
+    let key = json!({ "type": "apiKey", "in": "header", "name": "X-Key" });
+    for (file, path, scheme, scopes) in
+        [("shop.json", "/pets", login, json!(["read"])), ("till.json", "/sales", key, json!([]))]
+    {
+        let responses = json!({ "204": { "description": "x" } });
+        let show = json!({ "operationId": "show", "security": [{ "own": scopes }], "responses": responses });
+        let set = json!({ "operationId": "set", "responses": responses });
+        let document = json!({
+            "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+            "components": { "securitySchemes": { "own": scheme } },
+            "paths": { path: { "get": show, "put": set } },
+        });
+        std::fs::write(folder.join(file), document.to_string()).unwrap();
+    }
+    let arguments = ["shop.json", "till.json", "--mock", "--tools", "search", "--deny", "till.set"];
+    let server = Listener::start(&arguments, &folder);
+    assert_eq!(server.told, ["4 operations, answered with examples; 0 diagnostics"]);
+    let (token, key) = ("Authorization: Bearer any\r\n", "X-Key: any\r\n");
+    for (line, headers, status) in [
+        ("GET /pets", "", 401),
+        ("GET /pets", token, 204),
+        ("GET /pets", key, 403),
+        ("GET /sales", "", 401),
+        ("GET /sales", key, 204),
+        ("GET /sales", token, 403),
+        ("PUT /pets", "", 204),
+        // The rules of the gateway hold.
+        ("PUT /sales", "", 403),
+    ] {
+        let answer = server.ask(line, headers);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line} {headers}: {answer}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_server_that_is_asked_to_end_answers_first() {

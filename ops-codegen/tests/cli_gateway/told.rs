@@ -103,6 +103,13 @@ fn what_has_no_effect_is_told() {
     std::fs::write(folder.join("gateway.toml"), format!("{config}[mcp]\nconfig = 'servers.json'\n")).unwrap();
     let said = told(&["--config", "gateway.toml", "--print-config"], &folder);
     assert!(said.starts_with(&format!("warning: {rule}")) && said.contains("not asked here)"), "{said}");
+    // A document may have any method.
+    let watch = json!({ "operationId": "watch", "responses": { "204": { "description": "" } } });
+    let paths = json!({ "/pets": { "additionalOperations": { "WATCH": watch } } });
+    let document = json!({ "openapi": "3.2.0", "info": { "title": "x", "version": "1" }, "paths": paths });
+    std::fs::write(folder.join("watch.json"), document.to_string()).unwrap();
+    let arguments = ["watch.json", "--base-url", "http://x.test", "--deny", "WATCH *"];
+    assert_eq!(told(&arguments, &folder), "1 operation; 0 diagnostics\n");
     let said = told(&["shop.json", "none.json"], &folder);
     assert!(said.contains("none.json: it describes no operations") && said.contains("4 operations;"), "{said}");
 }
@@ -156,6 +163,20 @@ fn what_cannot_be_served_says_why() {
             &["a.json", "--deny", "DELTE *"],
             2,
             "`--deny` has `DELTE *`: `DELTE` is no method: did you mean `DELETE`?",
+        ),
+        // Whatever is in the file that is not there, or at the URL.
+        (
+            "",
+            &["a.json", "none.json", "--deny", "delte *"],
+            2,
+            "`--deny` has `delte *`: `delte` is no method: did you mean `DELETE`?",
+        ),
+        ("", &["a.json", "none.json", "--exclude=- /pets"], 2, "`--exclude` has `- /pets`: `-` is no method"),
+        (
+            "",
+            &["a.json", "http://x.test/b.json", "--exclude= ", "--print-config"],
+            2,
+            "`--exclude` has ` `: the pattern is empty",
         ),
         (
             "",

@@ -62,7 +62,11 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
 fn call(arguments: &CallArguments, operation: &str, config: HttpConfig, bound: Bound) -> Result<(), Failure> {
     let Bound { registrations, others, .. } = bound;
     let base_url = arguments.base_url.as_deref();
-    if let Some(other) = others.iter().find(|spec| spec.id == operation || spec.name() == operation) {
+    let has_name = |spec: &OperationSpec| spec.name() == operation;
+    // If an operation of a document has the name as well, the name means that operation, because it can be called.
+    let is_callable = registrations.iter().any(|registration| has_name(registration.spec()));
+    let by_name = || others.iter().find(|spec| !is_callable && has_name(spec));
+    if let Some(other) = others.iter().find(|spec| spec.id == operation).or_else(by_name) {
         let what = if other.mcp().is_some() { "a tool of an MCP server" } else { "an operation of a program" };
         let message = format!("`{}` is {what}, not of an HTTP API", other.id);
         return Err(Failure::Usage(format!(

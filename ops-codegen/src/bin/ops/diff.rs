@@ -143,36 +143,40 @@ fn api(module: &Module) -> Api {
 
 /// The changes from one API to another.
 pub(crate) fn rows_of(namespace: &str, old: &Api, new: &Api, rows: &mut Vec<Row>) {
-    let holds_tools = |api: &Api| api.operations.iter().any(|spec| spec.mcp().is_some());
-    if holds_tools(old) || holds_tools(new) {
-        rows.extend(mcp::changes(old, new).into_iter().map(|change| {
-            let operations = vec![format!("{namespace}.{}", change.tool)];
-            let json = json!({
-                "breaks": change.breaks,
-                "operations": operations,
-                "pointer": change.pointer,
-                "message": change.message,
-            });
-            let pointer = change.pointer.replacen("/inputSchema", "/input", 1).replacen("/outputSchema", "/output", 1);
-            row(namespace, change.to_string(), change.breaks, operations, pointer, json)
-        }));
-    } else {
-        rows.extend(openapi::changes(old, new).into_iter().map(|change| {
-            let json = json!({
-                "breaks": change.breaks,
-                "part": change.part.as_str(),
-                "operations": change.operations,
-                "more": change.more,
-                "subject": change.subject,
-                "pointer": change.pointer,
-                "message": change.message,
-            });
-            let (text, touches_names) = (change.to_string(), change.touches_names());
-            let row = row(namespace, text, change.breaks, change.operations, change.pointer, json);
-            Row { touches_names, ..row }
-        }));
-    }
+    let ((old_tools, old_others), (new_tools, new_others)) = (by_binding(old), by_binding(new));
+    rows.extend(mcp::changes(&old_tools, &new_tools).into_iter().map(|change| {
+        let operations = vec![format!("{namespace}.{}", change.tool)];
+        let json = json!({
+            "breaks": change.breaks,
+            "operations": operations,
+            "pointer": change.pointer,
+            "message": change.message,
+        });
+        let pointer = change.pointer.replacen("/inputSchema", "/input", 1).replacen("/outputSchema", "/output", 1);
+        row(namespace, change.to_string(), change.breaks, operations, pointer, json)
+    }));
+    rows.extend(openapi::changes(&old_others, &new_others).into_iter().map(|change| {
+        let json = json!({
+            "breaks": change.breaks,
+            "part": change.part.as_str(),
+            "operations": change.operations,
+            "more": change.more,
+            "subject": change.subject,
+            "pointer": change.pointer,
+            "message": change.message,
+        });
+        let (text, touches_names) = (change.to_string(), change.touches_names());
+        let row = row(namespace, text, change.breaks, change.operations, change.pointer, json);
+        Row { touches_names, ..row }
+    }));
     rows.extend(reordered(old, new).into_iter().map(|change| constructor(namespace, change)));
+}
+
+/// Splits an API into the tools of an MCP server, and all other operations with the webhooks: a folder of specs may have both.
+fn by_binding(api: &Api) -> (Api, Api) {
+    let (tools, others) = api.operations.iter().cloned().partition(|spec| spec.mcp().is_some());
+    let others = Api::new(api.definitions.clone(), others).with_webhooks(api.webhooks.clone());
+    (Api::new(api.definitions.clone(), tools), others)
 }
 
 /// The change of a constructor that takes its values in another order.

@@ -1,10 +1,11 @@
 //! Inputs from the command line, read by their schema.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use ops_runtime::normalise::Validator;
+use serde_json::{Map, Value, json};
 
 pub(crate) use self::unknown::check;
 
@@ -30,12 +31,15 @@ const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// The keywords by which a schema declares properties, or has schemas that do.
 const DECLARING: [&str; 8] = ["properties", "$ref", "allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"];
 
+/// The keywords for the properties that a schema does not name. If a schema has both, the first one counts.
+const OF_OTHERS: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
+
 /// Adds `NAME=VALUE` pairs to an input; `schema` is whole, with its `$defs`.
 ///
 /// # Errors
 /// What is wrong with each pair that cannot be added, in lines. The others are added.
 pub(crate) fn add(input: &mut Value, pairs: &[String], schema: &Value) -> Result<(), String> {
-    let (mut wrong, mut given) = (Vec::new(), HashSet::new());
+    let (mut wrong, mut given) = (Vec::new(), HashMap::new());
     let views = views(vec![schema], schema);
     for pair in pairs {
         let Some((name, text)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
@@ -49,8 +53,9 @@ pub(crate) fn add(input: &mut Value, pairs: &[String], schema: &Value) -> Result
             wrong.push(format!("the name of a property has {parts} parts between dots: it may have {DEEPEST}"));
             continue;
         }
-        let is_again = !given.insert(name);
-        if let Err(message) = set(input, name, (text, is_again), &views, schema) {
+        let first = given.get(name).copied();
+        given.entry(name).or_insert(text);
+        if let Err(message) = set(input, name, (text, first), &views, schema) {
             wrong.push(format!("`{name}`: {message}"));
         }
     }
@@ -71,11 +76,12 @@ pub(crate) fn whole(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Sets the value at a path. Of a list, a text is one more item; all else has one value.
+/// Sets the value at a path. For a list, a text adds one item; everything else has one value. `first` is the first text that
+/// was given for the path, if this is a later one.
 fn set(
     target: &mut Value,
     path: &str,
-    (text, is_again): (&str, bool),
+    (text, first): (&str, Option<&str>),
     schemas: &[&Value],
     root: &Value,
 ) -> Result<(), String> {
@@ -90,20 +96,22 @@ fn set(
     let mut found = views(found, root);
     if found.is_empty() {
         // A property without a schema of its own.
-        let others = schemas.iter().filter_map(|schema| schema.get("additionalProperties"));
-        found = views(others.filter(|schema| schema.is_object()).collect(), root);
+        let of = |name: &str| views(schemas.iter().flat_map(|schema| others(schema, name)).collect(), root);
+        found = of(path);
         let kinds = kinds(&found);
         if !kinds.is_empty() && !kinds.contains(&"object") {
             // A key of a map whose values have no properties: the dots are its own.
             (name, rest) = (path, None);
+        } else {
+            found = of(name);
         }
     }
     let slot = object.entry(name).or_insert(Value::Null);
     if let Some(rest) = rest {
-        return set(slot, rest, (text, is_again), &found, root);
+        return set(slot, rest, (text, first), &found, root);
     }
     if kinds(&found).contains(&"array") && !text.trim_start().starts_with('[') {
-        if !is_again
+        if first.is_none()
             && !slot.is_array()
             && let Some(value) = alone(text, &found)
         {
@@ -113,10 +121,9 @@ fn set(
         let item = value(text, &items)?;
         // Nothing is there if the first text was wrong.
         let is_given = !slot.is_null() || kinds(&found).contains(&"null");
-        if is_again && is_given && !slot.is_array() {
+        if let Some(first) = first.filter(|_| is_given && !slot.is_array()) {
             // The first text was a value by itself, and is an item now.
-            let first = slot.as_str().map_or_else(|| slot.to_string(), str::to_owned);
-            *slot = Value::Array(vec![value(&first, &items)?]);
+            *slot = Value::Array(vec![value(first, &items)?]);
         }
         return match slot {
             Value::Array(list) => {
@@ -126,7 +133,7 @@ fn set(
             slot => replace(slot, Value::Array(vec![item])),
         };
     }
-    if is_again {
+    if first.is_some() {
         return Err(format!("it has one value, and `{text}` would be another"));
     }
     replace(slot, value(text, &found)?)
@@ -182,6 +189,19 @@ fn alone(text: &str, schemas: &[&Value]) -> Option<Value> {
 pub(crate) fn is_bytes(schemas: &[&Value]) -> bool {
     let is_bytes = |format: &Value| format == "binary" || format == "byte";
     schemas.iter().any(|schema| has_kind(schema, "string") && schema.get("format").is_some_and(is_bytes))
+}
+
+/// The schemas for a property that a schema does not name: those whose pattern matches the name, or else the one for all
+/// other properties.
+fn others<'a>(schema: &'a Value, name: &str) -> Vec<&'a Value> {
+    let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
+    let matches = |pattern: &str| Validator::new(&json!({ "pattern": pattern })).check(&Value::from(name));
+    let mut found: Vec<&Value> = patterns.filter(|(pattern, _)| matches(pattern)).map(|(_, schema)| schema).collect();
+    if found.is_empty() {
+        let of_others = OF_OTHERS.into_iter().find_map(|keyword| schema.get(keyword));
+        found.extend(of_others.filter(|schema| schema.is_object()));
+    }
+    found
 }
 
 /// The property at the start of a path, and the rest: the longest known one, because names may have dots.

@@ -238,6 +238,8 @@ fn import(spec: &str, config: HttpConfig, lack: &Lack) -> Result<Imported, Failu
 pub(crate) struct Bound {
     pub(crate) registrations: Vec<Registration>,
     pub(crate) others: Vec<OperationSpec>,
+    /// The ids of all operations that the documents have, chosen or not.
+    pub(crate) ids: Vec<String>,
     /// How many files of folders could not be read, and were reported.
     pub(crate) unreadable: usize,
 }
@@ -245,16 +247,19 @@ pub(crate) struct Bound {
 /// Reads a document, those of a folder or those that an `ops.toml` names, and binds their operations.
 pub(crate) fn bound(spec: &str, config: HttpConfig, lack: &Lack) -> Result<Bound, Failure> {
     if !holds_documents(spec) {
-        return Ok(Bound { registrations: import(spec, config, lack)?.registrations, ..Bound::default() });
+        let registrations = import(spec, config, lack)?.registrations;
+        let ids = registrations.iter().map(|registration| registration.spec().id.to_string()).collect();
+        return Ok(Bound { registrations, ids, ..Bound::default() });
     }
     let (modules, mut reporter) = modules(&[spec.to_owned()], &Choice::default())?;
     let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();
     reporter.print_list(&unreadable);
+    let ids = modules.iter().flat_map(|module| module.ids.clone()).collect();
     let operations = modules.into_iter().flat_map(|module| module.operations);
     let (bound, others): (Vec<OperationSpec>, _) = operations.partition(|spec| spec.http().is_some());
     let registrations = HttpClient::new(config).and_then(|client| client.bind(bound));
     let registrations = registrations.map_err(|error| Failure::importing(&error, spec))?;
-    Ok(Bound { registrations, others, unreadable: unreadable.len() })
+    Ok(Bound { registrations, others, ids, unreadable: unreadable.len() })
 }
 
 fn import_text(text: String, label: &str, config: HttpConfig) -> Result<Imported, Failure> {

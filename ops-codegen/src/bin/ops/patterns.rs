@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use ops_runtime::nearest::{nearest, question};
-use ops_runtime::spec::{OperationSpec, check_pattern};
-
-use crate::failure::Failure;
+use ops_runtime::spec::{OperationSpec, check_pattern, may_name_a_method};
 
 /// How many operations are suggested for a pattern that matches none.
 const PROPOSED: usize = 3;
@@ -15,19 +13,11 @@ pub(crate) struct Patterns(Vec<(String, String)>);
 
 impl Patterns {
     /// The patterns of an option or a key, such as `--deny`.
-    ///
-    /// # Errors
-    /// If one can match no operation at all.
-    pub(crate) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a [String])>) -> Result<Self, Failure> {
-        let mut all = Vec::new();
-        for (place, patterns) in given {
-            for pattern in patterns {
-                let refused = |error| Failure::Usage(format!("`{place}` has `{pattern}`: {error}"));
-                check_pattern(pattern).map_err(refused)?;
-                all.push((place.to_owned(), pattern.clone()));
-            }
-        }
-        Ok(Self(all))
+    pub(crate) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a [String])>) -> Self {
+        let each = |(place, patterns): (&'a str, &'a [String])| {
+            patterns.iter().map(move |pattern| (place.to_owned(), pattern.clone()))
+        };
+        Self(given.into_iter().flat_map(each).collect())
     }
 
     /// The patterns that match none of these operations.
@@ -35,9 +25,15 @@ impl Patterns {
         let specs: Vec<&OperationSpec> = specs.into_iter().collect();
         let idle = self.0.iter().filter(|(_, pattern)| !specs.iter().any(|spec| spec.matches(pattern)));
         let told = idle.map(|(place, pattern)| {
-            let meant = question(&alike(pattern, &specs));
-            let told = format!("`{place}` has `{pattern}`, which matches no operation{meant}");
-            Idle { told, protects: place.ends_with("deny") || place.ends_with("ask") }
+            let wrong = check_pattern(pattern, specs.iter().copied()).err();
+            let is_wrong = wrong.is_some();
+            let why = wrong.map_or_else(
+                || format!(", which matches no operation{}", question(&alike(pattern, &specs))),
+                |error| format!(": {error}"),
+            );
+            let told = format!("`{place}` has `{pattern}`{why}");
+            let is_always_wrong = is_wrong && !may_name_a_method(pattern);
+            Idle { told, is_wrong, is_always_wrong, protects: place.ends_with("deny") || place.ends_with("ask") }
         });
         told.collect()
     }
@@ -48,6 +44,10 @@ impl Patterns {
 pub(crate) struct Idle {
     /// The message about it.
     pub(crate) told: String,
+    /// True if it is a mistake for the known operations, such as `DELTE *`. Other operations could make it right.
+    pub(crate) is_wrong: bool,
+    /// True if it is a mistake for any operations, such as `delte *`.
+    pub(crate) is_always_wrong: bool,
     /// True if it should have prevented calls.
     pub(crate) protects: bool,
 }
@@ -87,15 +87,17 @@ mod tests {
     fn a_pattern_that_selects_nothing_is_told() {
         let spec = OperationSpec::mutation("shop.deletePet").with_http(HttpBinding::new("DELETE", "/pets/{id}"));
         let spec = spec.with_tags(&["admin"]);
+        let batch = OperationSpec::mutation("shop.batch").with_http(HttpBinding::new("BATCH", "/pets"));
         let told = |pattern: &str| {
             let given = [pattern.to_owned()];
-            let patterns = Patterns::new([("--deny", &given[..])])?;
-            let idle = patterns.without_effect([&spec]);
-            Ok(idle.into_iter().map(|idle| idle.told).collect::<String>())
+            let idle = Patterns::new([("--deny", &given[..])]).without_effect([&spec, &batch]);
+            let wrong = idle.first().map_or((false, false), |idle| (idle.is_wrong, idle.is_always_wrong));
+            (idle.into_iter().map(|idle| idle.told).collect::<String>(), wrong)
         };
         for (pattern, expected) in [
             ("shop.*", ""),
             ("DELETE *", ""),
+            ("BATCH *", ""),
             ("GET *", "`--deny` has `GET *`, which matches no operation"),
             ("tag:admn", "`--deny` has `tag:admn`, which matches no operation: did you mean `admin`?"),
             (
@@ -108,10 +110,15 @@ mod tests {
                 "`--deny` has `DELETE /pet/{id}`, which matches no operation: did you mean `/pets/{id}`?",
             ),
         ] {
-            assert_eq!(told(pattern).unwrap(), expected, "{pattern}");
+            assert_eq!(told(pattern), (expected.to_owned(), (false, false)), "{pattern}");
         }
-        for (pattern, expected) in [("DELTE *", "did you mean `DELETE`?"), (" ", "is empty")] {
-            let Err(Failure::Usage(refused)) = told(pattern) else { panic!("{pattern} is taken") };
+        for (pattern, expected, is_always) in [
+            ("DELTE *", "did you mean `DELETE`?", false),
+            ("delte *", "did you mean `DELETE`?", true),
+            (" ", "is empty", true),
+        ] {
+            let (refused, wrong) = told(pattern);
+            assert_eq!(wrong, (true, is_always), "{pattern}");
             assert!(refused.starts_with("`--deny` has") && refused.contains(expected), "{refused}");
         }
     }

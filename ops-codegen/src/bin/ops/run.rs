@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::modules::{Bound, bound, is_url, runtime, shown};
 use crate::patterns::{Patterns, joined};
 use crate::progress::Progress;
-use crate::report::{clean, label};
+use crate::report::{clean, label, line};
 use crate::shell::in_quotes;
 use crate::stream::read_stdin;
 
@@ -42,14 +42,14 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
 /// Runs the program, and counts the files that could not be read.
 fn run_with(arguments: &RunArguments, unreadable: &mut usize) -> Result<(), Failure> {
     let program = program(arguments)?;
-    let patterns = Patterns::new(arguments.rules.each())?;
+    let patterns = Patterns::new(arguments.rules.each());
     let registry = Registry::new();
-    let specs = register(arguments, &registry, unreadable)?;
+    let (specs, names) = register(arguments, &registry, unreadable)?;
     let idle = patterns.without_effect(&specs);
     if !idle.is_empty() {
         return Err(Failure::Usage(joined(&idle)));
     }
-    let program = Program::new(program, functions(&specs));
+    let program = Program::new(program, functions(&specs, &names));
     let program = program.with_input(input(arguments)?).with_place(place(arguments, &specs));
     let policy = arguments.rules.add_to(CallPolicy::new());
     let notes = Arc::<Notes>::default();
@@ -170,10 +170,28 @@ async fn drive(
         };
         kept = StoredJournal::new(store, name);
         for ask in &waiting.asks {
-            let is_approved = is_approved(ask, arguments).await?;
-            kept = if is_approved { kept.with_approved(&ask.key) } else { kept.with_declined(&ask.key) };
+            kept = match answered(kept, ask, arguments).await {
+                Ok(kept) => kept,
+                Err(failure) => {
+                    tell_left(arguments, store, name, host, false).await;
+                    return Err(failure);
+                }
+            };
         }
     }
+}
+
+/// The journal with the user's answer to a question. The answer is saved at once, because the run may end at the next question.
+async fn answered<'a>(
+    kept: StoredJournal<'a>,
+    ask: &Ask,
+    arguments: &RunArguments,
+) -> Result<StoredJournal<'a>, Failure> {
+    let is_approved = is_approved(ask, arguments).await?;
+    let kept = if is_approved { kept.with_approved(&ask.key) } else { kept.with_declined(&ask.key) };
+    let unsaved = |error: std::io::Error| Failure::Failed(format!("the answer cannot be saved: {error}"));
+    kept.keep_answers().await.map_err(unsaved)?;
+    Ok(kept)
 }
 
 /// Tells the user what a run that did not succeed has left in its journal.
@@ -185,17 +203,18 @@ async fn tell_left(arguments: &RunArguments, store: &dyn JournalStore, name: &st
     }
 }
 
-/// Asks on the terminal.
+/// Asks on the terminal. The id is shown on one line: a document may name an operation with any text, and line breaks could
+/// make it look like another question that was answered already.
 async fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
+    let id = line(&ask.id);
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || arguments.script == "-" {
-        let call = clean(&format!("{} {}", ask.id, brief(&ask.input)));
+        let call = line(&format!("{id} {}", brief(&ask.input)));
         // As a pattern, an id with these characters may be that of other operations, too.
-        let is_pattern = ask.id.contains(['*', '?']);
-        let hint = if is_pattern { String::new() } else { format!(": `--allow {}` lets it run", in_quotes(&ask.id)) };
+        let is_plain = id == ask.id && !id.contains(['*', '?']);
+        let hint = if is_plain { format!(": `--allow {}` lets it run", in_quotes(&id)) } else { String::new() };
         let message = format!("the program asks for `{call}`, and there is no terminal to ask on{hint}");
         return Err(Failure::Failed(message));
     }
-    let id = clean(&ask.id);
     let asked = format!("{id} {}\nRun it? [y/N] ", clean(&format!("{:#}", brief(&ask.input))));
     let mut stderr = anstream::stderr().lock();
     write!(stderr, "{asked}").and_then(|()| stderr.flush()).map_err(Failure::output)?;
@@ -268,7 +287,7 @@ fn tell_logs(report: &Report, told: usize) {
 }
 
 fn tell(word: &str, message: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), clean(message));
+    let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), line(message));
 }
 
 fn program(arguments: &RunArguments) -> Result<String, Failure> {
@@ -284,12 +303,12 @@ fn input(arguments: &RunArguments) -> Result<Value, Failure> {
     crate::input::whole(text).map_err(Failure::Usage)
 }
 
-/// Registers the operations of all documents.
+/// Registers the operations of all documents, and returns them with the names for their ids.
 fn register(
     arguments: &RunArguments,
     registry: &Registry,
     unreadable: &mut usize,
-) -> Result<Vec<OperationSpec>, Failure> {
+) -> Result<(Vec<OperationSpec>, Names), Failure> {
     let RunArguments { spec: documents, credentials, base_url, .. } = arguments;
     let is_for_one = credentials.is_given() || base_url.is_some();
     let for_one = || {
@@ -300,15 +319,16 @@ fn register(
         return Err(for_one());
     }
     let progress = Progress::start("reading");
-    let mut specs = Vec::new();
+    let (mut specs, mut all) = (Vec::new(), Vec::new());
     for document in documents {
         if document == "-" {
             return Err(Failure::Usage("a document for a program is a file or a URL, not standard input".to_owned()));
         }
         let config = config(base_url.as_deref(), credentials, arguments.timeout)?;
         let lack = credentials.lack_of_document(base_url.as_deref(), document);
-        let Bound { registrations, others, unreadable: unread } = bound(document, config.clone(), &lack)?;
+        let Bound { registrations, others, ids, unreadable: unread } = bound(document, config.clone(), &lack)?;
         *unreadable += unread;
+        all.extend(ids);
         if !others.is_empty() {
             let number = others.len();
             tell(
@@ -332,7 +352,7 @@ fn register(
     if namespaces.len() > 1 && is_for_one {
         return Err(for_one());
     }
-    Ok(specs)
+    Ok((specs, Names::new(all)))
 }
 
 /// Where the operations lead: where their documents are, and the servers that are called.
@@ -355,12 +375,12 @@ fn place(arguments: &RunArguments, specs: &[OperationSpec]) -> String {
 }
 
 /// The names by which the program calls the operations, as `ops generate --lang ts` declares them.
-fn functions(specs: &[OperationSpec]) -> Functions {
-    let names = Names::new(specs.iter().map(|spec| spec.id.as_ref()));
-    names.iter().map(|(id, name)| (name.namespace.to_owned(), name.operation.to_owned(), id.to_owned())).collect()
+fn functions(specs: &[OperationSpec], names: &Names) -> Functions {
+    let named = specs.iter().filter_map(|spec| Some((names.name(&spec.id)?, &spec.id)));
+    named.map(|(name, id)| (name.namespace.to_owned(), name.operation.to_owned(), id.to_string())).collect()
 }
 
-/// Makes the calls that change nothing, and returns examples for all other calls.
+/// Makes the calls that change nothing and need no approval, and returns examples for all other calls.
 struct DryRun {
     host: CallerHost<Watched>,
     examples: CallerHost<Registry>,
@@ -380,7 +400,7 @@ impl DryRun {
 
 impl Host for DryRun {
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
-        if self.is_query(id) {
+        if self.is_query(id) && self.host.decide(id, &input) == Decision::Allow {
             return self.host.call(id, input);
         }
         // That a document names no server is no fault of the program.
@@ -396,7 +416,7 @@ impl Host for DryRun {
     }
 
     fn decide(&self, id: &str, input: &Value) -> Decision {
-        // Nothing is changed, so nothing has to be asked.
+        // A call that needs approval is not made, so nothing has to be asked.
         match self.host.decide(id, input) {
             Decision::Ask => Decision::Allow,
             other => other,

@@ -2,6 +2,7 @@
 
 mod callers;
 mod config;
+mod credentials;
 mod doors;
 mod folder;
 mod gateway;

@@ -13,7 +13,7 @@ pub(crate) struct ServeArguments {
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "config")]
     pub(crate) spec: Vec<String>,
     /// Serve MCP: to the host that starts this command (stdio), or at /mcp of the address of --http (http); the default is
-    /// stdio, unless there is --http, or --mock without --tools
+    /// stdio, unless there is --http, or --mock with neither --tools nor --config
     #[arg(long, value_enum, value_name = "TRANSPORT")]
     pub(crate) mcp: Option<Transport>,
     /// Be an HTTP server at this address, with the page /docs; port 0 for any that is free

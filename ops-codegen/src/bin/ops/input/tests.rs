@@ -76,6 +76,7 @@ fn a_text_is_a_value_or_an_item() {
         "prompt": { "anyOf": [{ "type": "string" }, integers] },
         "list": { "type": ["array", "null"], "items": { "type": "integer" } },
         "to": { "type": ["string", "array"], "items": { "type": "string" } },
+        "value": { "oneOf": [{ "type": "number" }, { "type": "array", "items": { "type": "string" } }] },
     } });
     let added = |given: Value, pairs: &[&str]| {
         let mut input = given;
@@ -94,6 +95,10 @@ fn a_text_is_a_value_or_an_item() {
         (&["list=1"], json!({ "list": [1] })),
         (&["to=x"], json!({ "to": "x" })),
         (&["to=x", "to=y"], json!({ "to": ["x", "y"] })),
+        // Each item is as it was written, including the first.
+        (&["value=1.10"], json!({ "value": 1.1 })),
+        (&["value=1.10", "value=2", "value=3.0"], json!({ "value": ["1.10", "2", "3.0"] })),
+        (&["value=1e3", "value=x"], json!({ "value": ["1e3", "x"] })),
     ] {
         assert_eq!(added(json!({}), pairs), Ok(wanted), "{pairs:?}");
     }
@@ -121,6 +126,37 @@ fn keys_of_maps_may_have_dots() {
         "free": { "a": { "b": 1 } },
     });
     assert_eq!(input, wanted);
+}
+
+#[test]
+fn members_without_a_name_in_the_schema_are_read_by_its_other_schemas() {
+    let schema = json!({ "properties": {
+        "labels": { "type": "object", "patternProperties": { "^[a-z.]+/[a-z]+$": { "type": "string" } } },
+        "versions": { "type": "object", "patternProperties": { "^(.*)$": { "type": "string" } } },
+        "rates": { "patternProperties": { "^[A-Z]{3}$": { "properties": { "rate": { "type": "string" } } } } },
+        "mixed": { "patternProperties": { "^n": { "type": "integer" } }, "additionalProperties": { "type": "string" } },
+        "open": { "properties": { "a": {} }, "unevaluatedProperties": { "type": "string" } },
+    } });
+    let pairs = [
+        "labels.app.kubernetes.io/name=1",
+        "versions.version=1.10",
+        "versions.a.b=2",
+        "rates.EUR.rate=1.10",
+        "mixed.n=1",
+        "mixed.s=1",
+        "open.b=7",
+    ];
+    let mut input = Value::Null;
+    add(&mut input, &pairs.map(str::to_owned), &schema).unwrap();
+    let wanted = json!({
+        "labels": { "app.kubernetes.io/name": "1" },
+        "versions": { "version": "1.10", "a.b": "2" },
+        "rates": { "EUR": { "rate": "1.10" } },
+        "mixed": { "n": 1, "s": "1" },
+        "open": { "b": "7" },
+    });
+    assert_eq!(input, wanted);
+    assert_eq!(check(&input, &schema, true), Ok(()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use ops_runtime::nearest::{nearest, question};
 use serde_json::{Map, Value};
 
-use super::{can_declare, has_kind, views};
+use super::{OF_OTHERS, can_declare, has_kind, views};
 
 /// How many names are shown if none is similar to the given one.
 const SHOWN: usize = 8;
@@ -63,15 +63,15 @@ fn properties<'a>(schemas: &[&'a Value], name: &str) -> impl Iterator<Item = &'a
 /// True if a schema declares properties.
 fn declares(schema: &Value) -> bool {
     declared(schema).is_some_and(|properties| !properties.is_empty())
-        || schema.get("additionalProperties") == Some(&Value::Bool(false))
+        || OF_OTHERS.into_iter().any(|keyword| schema.get(keyword) == Some(&Value::Bool(false)))
 }
 
 /// True if a schema allows other properties.
 fn is_open(schema: &Value) -> bool {
     let more = |key: &str| schema.get(key).is_some_and(|more| more == true || more.is_object());
     let says = |key: &str| schema.get(key).is_some();
-    let is_free = has_kind(schema, "object") && !can_declare(schema) && !says("additionalProperties");
-    *schema == Value::Bool(true) || more("additionalProperties") || says("patternProperties") || is_free
+    let is_free = has_kind(schema, "object") && !can_declare(schema) && !OF_OTHERS.into_iter().any(says);
+    *schema == Value::Bool(true) || OF_OTHERS.into_iter().any(more) || says("patternProperties") || is_free
 }
 
 /// The message: the given name, and the likely ones or those that there are.

@@ -88,11 +88,12 @@ pub(super) async fn left(
     }
     let calls = calls?;
     let has = |wanted: &str| calls.iter().any(|call| call.get("state").is_some_and(|state| state == wanted));
+    let is_approved = |call: &Value| call.get("approved").is_some_and(|approved| approved == true);
     if has("started") {
         Some(format!(
             "`{folder}` keeps the calls that were made, and what was answered: the same command goes on from there, and without this folder it makes them again"
         ))
-    } else if has("declined") {
+    } else if has("declined") || calls.iter().any(is_approved) {
         Some(format!("`{folder}` keeps what was answered: without this folder, the same command asks again"))
     } else {
         None

@@ -21,12 +21,14 @@ pub(super) struct Document {
     pub(super) location: String,
     /// The namespace by the subfolders; `None` for a file in no subfolder.
     pub(super) namespace: Option<FileNamespace>,
+    /// The named folder, within which references are followed; `None` for a document that was named itself.
+    pub(super) within: Option<PathBuf>,
 }
 
 impl Document {
     /// A document without folders in its namespace.
     pub(super) fn new(location: String) -> Self {
-        Self { location, namespace: None }
+        Self { location, namespace: None, within: None }
     }
 }
 
@@ -90,6 +92,7 @@ pub(super) fn read(folder: &str) -> Result<Found, Failure> {
     let document = |(path, namespace): (PathBuf, FileNamespace)| Document {
         namespace: (path.parent() != Some(root)).then_some(namespace),
         location: path.to_string_lossy().into_owned(),
+        within: Some(root.to_owned()),
     };
     Ok(Found { documents: std::iter::zip(documents, namespaces).map(document).collect(), configurations, others })
 }

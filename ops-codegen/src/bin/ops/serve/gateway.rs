@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::time::Duration;
 
-use ops_runtime::Registry;
 use ops_runtime::access::CallPolicy;
 use ops_runtime::gateway::{AuditLog, AuditOptions, CallerLimits, Gateway, GatewayBuilder, Rate, ResultLimits, Tools};
 use ops_runtime::mcp::McpServerOptions;
+use ops_runtime::{CallError, ErrorCode, Registry};
 
 use super::callers;
 use super::config::Config;
@@ -21,17 +21,20 @@ use crate::report::{clean, label};
 
 pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let config = config(arguments)?;
-    let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
+    let (registry, patterns) = (Registry::new(), patterns(arguments, &config));
     let upstreams = Upstreams::of(arguments, &config, !arguments.mock)?;
     let (is_all, connected) = (upstreams.is_all(), upstreams.connected());
     let builder = builder(arguments, &config, registry.clone(), upstreams)?;
     let listening = Listening::of(arguments, &config)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let gateway = builder.build().await.map_err(|error| Failure::Failed(error.message().to_owned()))?;
+        let built = builder.build().await;
         let idle = idle(&patterns, &registry);
+        let gateway = built.map_err(|error| unbuilt(&error, &idle))?;
         // What could not be read may be what a rule is for.
-        if is_all && gateway.failures().is_empty() && idle.iter().any(|idle| idle.protects) {
+        let is_read = gateway.failures().is_empty();
+        let is_refused = |idle: &Idle| idle.is_always_wrong || is_read && (idle.is_wrong || is_all && idle.protects);
+        if idle.iter().any(is_refused) {
             return Err(Failure::Usage(joined(&idle)));
         }
         // With examples as results, nothing is sent.
@@ -61,22 +64,23 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
 /// If a file or a rule is wrong.
 pub(super) fn check(arguments: &ServeArguments) -> Result<(), Failure> {
     let config = config(arguments)?;
-    let (registry, patterns) = (Registry::new(), patterns(arguments, &config)?);
+    let (registry, patterns) = (Registry::new(), patterns(arguments, &config));
     let upstreams = Upstreams::of(arguments, &config, false)?;
     let (is_all, connected) = (upstreams.is_all(), upstreams.connected());
     let Upstreams { documents, .. } = upstreams;
     let mut builder = Gateway::builder().with_registry(registry.clone());
-    for (location, client) in documents.into_iter().filter(|(location, _)| !is_url(location)) {
-        builder = builder.with_mock(location, client);
+    for document in documents.into_iter().filter(|document| !is_url(&document.location)) {
+        builder = document.add_to(builder, true);
     }
     let gateway = runtime()?.block_on(builder.build());
     let gateway = gateway.map_err(|error| Failure::Failed(error.message().to_owned()))?;
-    if !gateway.failures().is_empty() {
-        return Err(unread(&gateway));
-    }
     let idle = idle(&patterns, &registry);
-    if is_all && !idle.is_empty() {
+    let is_read = gateway.failures().is_empty();
+    if is_read && is_all && !idle.is_empty() || idle.iter().any(|idle| idle.is_always_wrong) {
         return Err(Failure::Usage(joined(&idle)));
+    }
+    if !is_read {
+        return Err(unread(&gateway));
     }
     for idle in idle {
         let others = "(an MCP server or a document at a URL may have one: they are not asked here)";
@@ -94,6 +98,15 @@ pub(super) fn warn(told: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}: {}", label("warning"), clean(told));
 }
 
+/// The failure to build a gateway. The gateway refuses mistaken patterns of its policy, but only `idle` knows which option each
+/// was given in.
+fn unbuilt(error: &CallError, idle: &[Idle]) -> Failure {
+    match error.code() {
+        ErrorCode::ValidationError => Failure::Usage(joined(idle)),
+        _ => Failure::Failed(error.message().to_owned()),
+    }
+}
+
 /// The message about patterns that match none of all operations, including those that are left out.
 fn idle(patterns: &Patterns, registry: &Registry) -> Vec<Idle> {
     patterns.without_effect(registry.list().iter().map(|spec| &**spec))
@@ -106,7 +119,7 @@ fn config(arguments: &ServeArguments) -> Result<Config, Failure> {
 }
 
 /// The patterns of the command and of the configuration.
-fn patterns(arguments: &ServeArguments, config: &Config) -> Result<Patterns, Failure> {
+fn patterns(arguments: &ServeArguments, config: &Config) -> Patterns {
     let chosen = [("--include", &arguments.include[..]), ("--exclude", &arguments.exclude)];
     let configured = [
         ("include", &config.include[..]),
@@ -129,9 +142,8 @@ fn builder(
         .with_registry(registry)
         .with_options(McpServerOptions::new("ops", env!("CARGO_PKG_VERSION")))
         .with_credentials_from_env();
-    for (location, client) in upstreams.documents {
-        builder =
-            if arguments.mock { builder.with_mock(location, client) } else { builder.with_document(location, client) };
+    for document in upstreams.documents {
+        builder = document.add_to(builder, arguments.mock);
     }
     if upstreams.servers.names().next().is_some() {
         builder = if arguments.mock {
@@ -233,7 +245,9 @@ fn tell(gateway: &Gateway, arguments: &ServeArguments, idle: &[Idle], lost: &[St
     }
     let with = if arguments.mock { ", answered with examples" } else { "" };
     let many = if operations == 1 { "" } else { "s" };
-    let _ = writeln!(out, "{operations} operation{many}{with}; {} diagnostics", gateway.diagnostics().len());
+    let count = gateway.diagnostics().len();
+    let hint = if count == 0 { "" } else { ": `ops inspect` shows them" };
+    let _ = writeln!(out, "{operations} operation{many}{with}; {count} diagnostics{hint}");
     Ok(())
 }
 

@@ -3,16 +3,19 @@
 use std::io::{self, Write};
 
 use axum::Router;
+use ops_runtime::Registry;
 use ops_runtime::access::Identity;
+use ops_runtime::adapter::Registration;
 use ops_runtime::gateway::Gateway;
 use ops_runtime::registry::CancelToken;
 use ops_runtime::serve::{HttpServer, local_hosts};
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{OperationSpec, SpecRef};
 use tokio::net::TcpListener;
 
 use super::ADDRESS;
 use super::callers::{Callers, named};
 use super::config::Config;
+use super::credentials::Credentials;
 use super::gateway::warn;
 use super::warnings;
 use crate::arguments::{ServeArguments, Transport};
@@ -25,6 +28,8 @@ pub(super) struct Listening {
     http: Option<String>,
     /// True if the MCP server is at that address, too.
     has_mcp: bool,
+    /// True if results are examples.
+    is_mock: bool,
     /// Who may call over HTTP; `None` if everyone may.
     callers: Option<Callers>,
     /// The callers in the configuration.
@@ -49,7 +54,8 @@ impl Listening {
         let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
         // A host starts the command with few variables: those of secrets that are not used may be missing.
         let callers = if http.is_some() { Callers::of(config)? } else { None };
-        Ok(Self { is_stdio, http, has_mcp, callers, named: named(config), hosts, origins })
+        let is_mock = arguments.mock;
+        Ok(Self { is_stdio, http, has_mcp, is_mock, callers, named: named(config), hosts, origins })
     }
 
     /// Serves until the host closes standard input, or the process is asked to end: then HTTP calls in flight are
@@ -91,16 +97,19 @@ impl Listening {
             );
             return Err(Failure::Usage(message));
         }
-        if self.callers.is_none() {
-            warn_of_credentials(gateway);
-        } else if !self.named.is_empty() {
-            warnings::without_scopes(gateway.registry(), &self.named).iter().for_each(|told| warn(told));
-        }
+        let server = match &self.callers {
+            Some(callers) => {
+                warnings::of_callers(gateway.registry(), &self.named).iter().for_each(|told| warn(told));
+                gateway.http_server().with_authenticator(callers.clone())
+            }
+            None if self.is_mock => mocked(gateway)?,
+            None => {
+                warn_of_credentials(gateway);
+                gateway.http_server()
+            }
+        };
         let _ = writeln!(anstream::stderr().lock(), "http://{local}/docs");
-        let mut server = gateway.http_server().with_docs().with_origins(&self.origins).with_cancel(stop.clone());
-        if let Some(callers) = &self.callers {
-            server = server.with_authenticator(callers.clone());
-        }
+        let mut server = server.with_docs().with_origins(&self.origins).with_cancel(stop.clone());
         let hosts = if self.hosts.is_empty() && is_local { local_hosts(local.ip()) } else { self.hosts.clone() };
         if !hosts.is_empty() {
             server = server.with_hosts(hosts.iter().map(String::as_str));
@@ -125,6 +134,18 @@ impl Listening {
         }
         server.with_routes(Router::new().route_service("/mcp", service))
     }
+}
+
+/// The operations of a mock over HTTP, behind the rules of its gateway. Each requires credentials of the kind that its document
+/// describes, with any value.
+fn mocked(gateway: &Gateway) -> Result<HttpServer, Failure> {
+    let (gated, registry) = (gateway.registry(), Registry::new());
+    let specs = gated.list();
+    let credentials = Credentials::of(specs.iter().map(|spec| &**spec));
+    let asking = |spec: &SpecRef| Some(Registration::new(credentials.asked_for(spec), gated.handler(&spec.id)?));
+    let registered = registry.register_all(specs.iter().filter_map(asking));
+    registered.map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(HttpServer::new(registry).with_authenticator(credentials))
 }
 
 fn stopped(error: io::Error) -> Failure {

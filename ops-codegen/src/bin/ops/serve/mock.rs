@@ -1,7 +1,5 @@
 //! `ops serve --mock`: responds to a document's requests over HTTP with examples.
 
-mod credentials;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +10,7 @@ use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use ops_runtime::{HttpClient, HttpConfig, Registry, mcp, openapi};
 use tokio::net::TcpListener;
 
-use self::credentials::Credentials;
+use super::credentials::Credentials;
 use crate::arguments::ServeArguments;
 use crate::credentials::Lack;
 use crate::failure::Failure;
@@ -74,7 +72,7 @@ fn refuse(arguments: &ServeArguments) -> Result<(), Failure> {
 /// Keeps the operations that the options select.
 fn chosen(operations: Vec<OperationSpec>, arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
     let ServeArguments { include, exclude, read_only, .. } = arguments;
-    let patterns = Patterns::new([("--include", &include[..]), ("--exclude", exclude)])?;
+    let patterns = Patterns::new([("--include", &include[..]), ("--exclude", exclude)]);
     let idle = patterns.without_effect(&operations);
     if !idle.is_empty() {
         return Err(Failure::Usage(joined(&idle)));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ops_codegen::folder::check_namespace;
+use ops_runtime::gateway::GatewayBuilder;
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, TokenExchange};
 use ops_runtime::mcp::McpConfig;
 use ops_runtime::spec::Diagnostic;
@@ -24,15 +25,33 @@ const LED_BY: &str = "OPS_SERVERS_OF";
 
 /// What is behind a gateway.
 pub(super) struct Upstreams {
-    /// Files and URLs, each with its client.
-    pub(super) documents: Vec<(String, HttpConfig)>,
+    pub(super) documents: Vec<Served>,
     pub(super) servers: McpConfig,
+}
+
+/// A document behind a gateway.
+pub(super) struct Served {
+    /// A file or a URL.
+    pub(super) location: String,
+    /// The folder within which its references are followed; `None` for its own folder.
+    within: Option<PathBuf>,
+    client: HttpConfig,
+}
+
+impl Served {
+    /// Adds the document to a gateway. The operations of a mock return examples.
+    pub(super) fn add_to(self, builder: GatewayBuilder, is_mock: bool) -> GatewayBuilder {
+        let Self { location, within, client } = self;
+        let builder =
+            if is_mock { builder.with_mock(location, client) } else { builder.with_document(location, client) };
+        within.into_iter().fold(builder, GatewayBuilder::within)
+    }
 }
 
 impl Upstreams {
     /// True if all operations are known when the documents are read, and do not change.
     pub(super) fn is_all(&self) -> bool {
-        self.servers.names().next().is_none() && !self.documents.iter().any(|(location, _)| is_url(location))
+        self.servers.names().next().is_none() && !self.documents.iter().any(|document| is_url(&document.location))
     }
 
     /// The namespaces of the MCP servers, in lower case.
@@ -48,7 +67,7 @@ impl Upstreams {
             check_namespace(namespace).map_err(|error| refused(error.to_string()))?;
             let client = client(config, namespace, api, has_secrets)?;
             check(&client).map_err(refused)?;
-            documents.push((config.location(&api.spec), client));
+            documents.push(Served { location: config.location(&api.spec), within: None, client });
         }
         let (mut named, configurations) = sources(&arguments.spec)?;
         let own = config.mcp.config.as_ref().map(|file| config.path(file));
@@ -157,11 +176,7 @@ fn exchanged(config: &Config, namespace: &str, said: &Exchange) -> Result<TokenE
 ///
 /// Credentials of the command line are for one document. Otherwise they come from the environment: those of the document
 /// `github` from `GITHUB_TOKEN` and the like.
-fn clients(
-    arguments: &ServeArguments,
-    documents: Vec<Document>,
-    has_secrets: bool,
-) -> Result<Vec<(String, HttpConfig)>, Failure> {
+fn clients(arguments: &ServeArguments, documents: Vec<Document>, has_secrets: bool) -> Result<Vec<Served>, Failure> {
     let is_for_one = arguments.credentials.is_given() || arguments.base_url.is_some() || arguments.namespace.is_some();
     if is_for_one && documents.len() != 1 {
         let hint = match documents.len() {
@@ -176,7 +191,7 @@ fn clients(
     }
     documents
         .into_iter()
-        .map(|Document { location, namespace }| {
+        .map(|Document { location, namespace, within }| {
             let mut client = HttpConfig::new();
             if let Some(namespace) = arguments.namespace.as_ref().or(namespace.as_ref().map(|own| &own.name)) {
                 client = client.with_namespace(namespace);
@@ -191,7 +206,7 @@ fn clients(
                 client = client.with_auth(auth);
             }
             check(&client).map_err(Failure::Usage)?;
-            Ok((location, client))
+            Ok(Served { location, within, client })
         })
         .collect()
 }
@@ -224,7 +239,7 @@ fn sources(specs: &[String]) -> Result<(Vec<Document>, Vec<String>), Failure> {
 /// Gives each document in a subfolder a unique namespace. The others are named when they are read.
 fn tell_apart(documents: &mut [Document], mut taken: BTreeSet<String>) {
     let mut longer = Vec::new();
-    for Document { location, namespace } in documents {
+    for Document { location, namespace, .. } in documents {
         let Some(namespace) = namespace else { continue };
         let wanted = namespace.name.clone();
         let mut number = 2;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ops_runtime::Registry;
 use ops_runtime::access::Identity;
+use ops_runtime::binding::{SecurityKind, SecurityRequirement};
 use ops_runtime::spec::OperationSpec;
 
 use super::config::{Api, Config};
@@ -62,15 +63,49 @@ fn counted(count: usize) -> (String, &'static str) {
     if count == 1 { ("1 operation".to_owned(), "it") } else { (format!("{count} operations"), "them") }
 }
 
+/// The warnings for operations that refuse all callers. The scopes of callers that the configuration does not name are unknown.
+pub(super) fn of_callers(registry: &Registry, named: &[Identity]) -> Vec<String> {
+    let scopes = if named.is_empty() { None } else { without_scopes(registry, named) };
+    without_scheme(registry).into_iter().chain(scopes).collect()
+}
+
+/// The warning for operations where every security alternative requires credentials that the document does not describe.
+/// `None` if there are no such operations.
+fn without_scheme(registry: &Registry) -> Option<String> {
+    let specs = registry.list();
+    let schemes: Vec<&str> = specs.iter().filter_map(|spec| undescribed(spec)).collect();
+    let (one, count) = (schemes.first()?, schemes.len());
+    let what = if count == 1 { "1 operation asks".to_owned() } else { format!("{count} operations ask") };
+    Some(format!(
+        "{what} for credentials that the document does not describe, such as `{one}`: over HTTP, calls are answered by 403, whoever \
+         the caller is. Describe the scheme under `securitySchemes` of the document"
+    ))
+}
+
+/// The name of a scheme that the document does not describe, if every security alternative of an operation has such a scheme.
+fn undescribed(spec: &OperationSpec) -> Option<&str> {
+    let ways = spec.http().map_or(&[][..], |http| &http.security);
+    if ways.iter().any(|way| is_described(&way)) {
+        return None;
+    }
+    let mut schemes = ways.iter().flat_map(|way| way.schemes.iter());
+    schemes.find(|scheme| scheme.kind == SecurityKind::UNKNOWN).map(|scheme| &*scheme.name)
+}
+
+/// True if the document describes all schemes of a security alternative. No identity satisfies any other alternative.
+fn is_described(way: &&SecurityRequirement) -> bool {
+    way.schemes.iter().all(|scheme| scheme.kind != SecurityKind::UNKNOWN)
+}
+
 /// The warning for operations that require scopes that none of the callers has; `None` if there are none.
-pub(super) fn without_scopes(registry: &Registry, callers: &[Identity]) -> Option<String> {
+fn without_scopes(registry: &Registry, callers: &[Identity]) -> Option<String> {
     let (mut count, mut missing) = (0, BTreeSet::new());
     for spec in registry.list() {
-        if callers.iter().any(|caller| may(&spec, caller)) {
+        if undescribed(&spec).is_some() || callers.iter().any(|caller| may(&spec, caller)) {
             continue;
         }
-        let of_ways = spec.http().into_iter().flat_map(|http| http.security.iter()).flat_map(|way| way.schemes.iter());
-        let of_ways = of_ways.flat_map(|scheme| scheme.scopes.iter());
+        let ways = spec.http().into_iter().flat_map(|http| http.security.iter()).filter(is_described);
+        let of_ways = ways.flat_map(|way| way.schemes.iter()).flat_map(|scheme| scheme.scopes.iter());
         let asked = of_ways.chain(spec.access.required_scopes.iter());
         let unknown: Vec<String> = asked
             .filter(|scope| !callers.iter().any(|caller| caller.scopes.iter().any(|own| own == *scope)))
@@ -91,7 +126,8 @@ pub(super) fn without_scopes(registry: &Registry, callers: &[Identity]) -> Optio
 fn may(spec: &OperationSpec, caller: &Identity) -> bool {
     let ways = spec.http().map_or(&[][..], |http| &http.security);
     let holds = |scope: &str| caller.scopes.iter().any(|own| own == scope);
-    let is_met = ways.is_empty() || ways.iter().any(|way| way.schemes.iter().all(|it| it.scopes.iter().all(&holds)));
+    let is_met_by = |way: &SecurityRequirement| way.schemes.iter().all(|it| it.scopes.iter().all(holds));
+    let is_met = ways.is_empty() || ways.iter().filter(is_described).any(is_met_by);
     is_met && spec.access.allows(caller)
 }
 
@@ -101,6 +137,34 @@ mod tests {
     use ops_runtime::openapi::from_openapi;
 
     use super::*;
+
+    fn caller(scopes: &[&str]) -> Identity {
+        scopes.iter().fold(Identity::new("ann"), |caller, scope| caller.with_scope(*scope))
+    }
+
+    #[test]
+    fn schemes_that_the_document_does_not_describe() {
+        let document = r#"{
+            "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+            "components": { "securitySchemes": { "login": { "type": "openIdConnect", "openIdConnectUrl": "https://x.test" } } },
+            "paths": { "/a": {
+                "get": { "operationId": "read", "security": [{ "shopKye": [] }], "responses": {} },
+                "put": { "operationId": "either", "security": [{ "shopKye": [] }, { "login": ["edit"] }], "responses": {} },
+                "post": { "operationId": "both", "security": [{ "login": [], "shopKye": ["x"] }], "responses": {} },
+                "delete": { "operationId": "open", "security": [{ "shopKye": [] }, {}], "responses": {} }
+            } }
+        }"#;
+        let registry = Registry::new();
+        registry.register_all(from_openapi(document, HttpConfig::new().with_namespace("x")).unwrap()).unwrap();
+        let wanted = "2 operations ask for credentials that the document does not describe, such as `shopKye`: over HTTP, calls are \
+                      answered by 403, whoever the caller is. Describe the scheme under `securitySchemes` of the document";
+        assert_eq!(of_callers(&registry, &[caller(&["edit"])]), [wanted]);
+        // The scopes of unnamed callers are unknown.
+        assert_eq!(of_callers(&registry, &[]), [wanted]);
+        let told = of_callers(&registry, &[caller(&[])]);
+        let scopes = "1 operation asks for scopes that none of `[callers]` has, such as `edit`: ";
+        assert!(told.len() == 2 && told[0] == wanted && told[1].starts_with(scopes), "{told:?}");
+    }
 
     #[test]
     fn scopes_that_nobody_has() {
@@ -116,8 +180,6 @@ mod tests {
         }"#;
         let registry = Registry::new();
         registry.register_all(from_openapi(document, HttpConfig::new().with_namespace("x")).unwrap()).unwrap();
-        let caller =
-            |scopes: &[&str]| scopes.iter().fold(Identity::new("ann"), |caller, scope| caller.with_scope(*scope));
         let told = |callers: &[Identity]| without_scopes(&registry, callers).unwrap_or_default();
         assert!(
             told(&[caller(&[])])

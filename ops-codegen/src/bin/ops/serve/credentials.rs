@@ -11,24 +11,39 @@ use ops_runtime::binding::{Binding, ParameterLocation, SecurityKind, SecurityReq
 use ops_runtime::serve::{Authenticator, Unauthorized};
 use ops_runtime::spec::OperationSpec;
 
-/// The schemes of a document, by their names.
+/// The schemes of documents, by the scopes that stand for them.
 pub(super) struct Credentials(BTreeMap<String, SecurityKind>);
 
 impl Credentials {
-    pub(super) fn of(operations: &[OperationSpec]) -> Self {
-        let requirements = operations.iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
+    pub(super) fn of<'s>(operations: impl IntoIterator<Item = &'s OperationSpec>) -> Self {
+        let requirements = operations.into_iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
         let schemes = requirements.flat_map(|requirement| requirement.schemes.iter()).filter(is_described);
-        Self(schemes.map(|scheme| (scheme.name.to_string(), scheme.kind.clone())).collect())
+        let mut all = Self(BTreeMap::new());
+        for scheme in schemes {
+            let scope = all.scope_of(scheme);
+            all.0.entry(scope).or_insert_with(|| scheme.kind.clone());
+        }
+        all
     }
 
-    /// The operation, requiring scopes with the names of its schemes: a request has those whose credentials it
-    /// contains.
+    /// The scope that stands for a scheme: its name, and a number if a scheme of another kind has that name in another
+    /// document.
+    fn scope_of(&self, scheme: &SecurityScheme) -> String {
+        let (mut scope, mut number) = (scheme.name.to_string(), 2);
+        while self.0.get(&scope).is_some_and(|kind| *kind != scheme.kind) {
+            scope = format!("{}_{number}", scheme.name);
+            number += 1;
+        }
+        scope
+    }
+
+    /// The operation, which requires the scopes of its schemes. A request has the scopes of the schemes whose credentials it has.
     pub(super) fn asked_for(&self, spec: &OperationSpec) -> OperationSpec {
         let mut spec = spec.clone();
         if let Binding::Http(http) = &mut spec.binding {
             let named = |scheme: &SecurityScheme| {
                 let mut scheme = scheme.clone();
-                scheme.scopes = [scheme.name.to_string()].into_iter().collect();
+                scheme.scopes = [self.scope_of(&scheme)].into_iter().collect();
                 scheme
             };
             let requirements = http.security.iter().map(|requirement| {
