@@ -213,7 +213,7 @@ pub fn lost<'o>(operations: &'o [Operation], source: &str, told: &str) -> Vec<&'
         // A fragment tells operations apart in the document, and is no part of a request.
         let path = operation.path.split('#').next().unwrap_or_default();
         let request = |path: &str| squeezed(&format!("HttpBinding::new({:?},{path:?}", operation.method));
-        // Some write `:id` for `{id}`.
+        // Some write `:id` for `{id}`, or leave out the first slash.
         let forms = [request(path), request(&with_braces(path))];
         let form = forms.iter().find(|form| source.contains(form.as_str())).unwrap_or(&forms[0]);
         wanted.entry(form.clone()).or_default().push(operation);
@@ -223,8 +223,9 @@ pub fn lost<'o>(operations: &'o [Operation], source: &str, told: &str) -> Vec<&'
     wanted.into_iter().filter(is_lost).flat_map(|(_, operations)| operations).collect()
 }
 
-/// The path with `{id}` for each segment `:id`.
+/// The path as it is sent, with `{id}` for each segment `:id`.
 fn with_braces(path: &str) -> String {
+    let path = if path.starts_with('/') { path } else { &format!("/{path}") };
     let segment = |segment: &str| match segment.strip_prefix(':') {
         Some(name) => format!("{{{name}}}"),
         None => segment.to_owned(),

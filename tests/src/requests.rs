@@ -49,6 +49,9 @@ pub use typed::{Source, Typed};
 /// A path that everything is below, so that one which is lost shows.
 const BASE: &str = "/base/v1";
 
+/// How a program begins to say that a type takes no such input.
+const REFUSED: &str = "the type refuses it: ";
+
 /// A call may take this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -246,7 +249,12 @@ impl Exchange {
             Ok((input, said)) => (Some(input), Ok(said)),
             Err(error) => (None, Err(error)),
         };
+        // The judge of the schema and the type agree that the input is none.
+        let refused = said.as_ref().err().filter(|error| !sample.fits && error.starts_with(REFUSED)).cloned();
         let (arrived, mut differences) = self.judge(sample, said).await;
+        if let Some(refused) = refused {
+            differences = vec![Difference::new("input", "what the schema accepts", refused)];
+        }
         if let (Some(input), Some(arrived)) = (input, arrived) {
             let again = send(&self.registry, spec, input.clone()).await;
             let others = self.recorder.take();

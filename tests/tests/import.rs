@@ -1,7 +1,7 @@
 //! Documents met at run time: by text, by file, and by URL with the documents that they refer to.
 
 use axum::Router;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use ops_runtime::envelope::ResponseMeta;
@@ -84,6 +84,39 @@ async fn the_user_of_the_url_fetches_what_it_refers_to() {
     let imported = from_openapi_url(&format!("{base}/docs/api.yaml"), HttpConfig::new()).await.unwrap();
     assert_eq!(imported.diagnostics, []);
     assert_eq!(imported.registrations.len(), 1);
+}
+
+#[tokio::test]
+async fn the_key_in_the_url_of_a_document_is_hidden() {
+    const KEY: &str = "S3CRET-1";
+    let router = Router::new()
+        .route("/docs/api-2026-11-30.yaml", get(|| async { ROOT }))
+        .fallback(get(|uri: Uri| async move { (StatusCode::FORBIDDEN, format!("not with {uri}")) }));
+    let base = listen(router).await;
+    let import = async |path: &str| from_openapi_url(&format!("{base}{path}?token={KEY}"), HttpConfig::new()).await;
+    let error = import("/none.yaml").await.err().unwrap();
+    assert_eq!(error.details()["body"], "not with /none.yaml?token=***");
+    let imported = import("/docs/api-2026-11-30.yaml").await.unwrap();
+    let told = format!("{:?}", imported.diagnostics);
+    assert!(told.contains("403") && !told.contains(KEY), "{told}");
+    let document = format!("{base}/docs/api-2026-11-30.yaml?token=***");
+    assert_eq!(imported.diagnostics[0].document, Some(document), "{told}");
+}
+
+#[tokio::test]
+async fn the_words_in_the_url_of_a_document_stay() {
+    let router = Router::new()
+        .route("/api.yaml", get(|| async { ROOT.replace("/pets/{id}", "/customers/{id}") }))
+        .fallback(get(|uri: Uri| async move { (StatusCode::FORBIDDEN, format!("no customers at {uri}")) }));
+    let base = listen(router).await;
+    let url = |path: &str| format!("{base}{path}?group=customers&token=S3CRET-1&sig=0123456789abcdef");
+    let error = from_openapi_url(&url("/none.yaml"), HttpConfig::new()).await.err().unwrap();
+    assert_eq!(error.details()["body"], "no customers at /none.yaml?group=customers&token=***&sig=***");
+    let imported = from_openapi_url(&url("/api.yaml"), HttpConfig::new()).await.unwrap();
+    let diagnostic = &imported.diagnostics[0];
+    let pointer = "/paths/~1customers~1{id}/get/responses/200/content/application~1json/schema";
+    assert_eq!(diagnostic.pointer, pointer, "{diagnostic:?}");
+    assert_eq!(diagnostic.document, Some(format!("{base}/api.yaml?group=customers&token=***&sig=***")));
 }
 
 #[tokio::test]

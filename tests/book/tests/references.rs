@@ -158,6 +158,10 @@ fn errors() {
         writeln!(text, "{line}").unwrap();
     }
     text.push_str(
+        "\nA document declares a status by itself, by its class (`4XX`) or by `default`: \
+         [Access](../concepts/access.md) says which statuses the last two declare.\n",
+    );
+    text.push_str(
         "\nAn `HttpClient` gives an error the code that the operation declares for it. Any other failure is an \
          `EXECUTION_ERROR` with the status, as from any API: `error.details()[\"body\"][\"code\"]` is the code of the \
          server, such as `ACCESS_DENIED`. In the items of a stream, standard codes arrive, too.\n",

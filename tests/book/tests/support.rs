@@ -265,7 +265,10 @@ async fn parameter_styles() {
          objects, are written with brackets (`p%5Bx%5D=1`, `p%5B0%5D%5Bx%5D=1`), as most servers read them. A server that reads OpenAPI's \
          default, JSON, should say `contentType: application/json` in the `encoding`. In a multipart body, objects are JSON.\n\n`null` is left out of queries, headers, cookies, forms and multipart \
          bodies, and of lists and objects in paths: none of them has a text for it. Only JSON has. An empty list or object \
-         is left out of queries, headers and cookies, too, unless it is JSON: a filter by an empty list is no filter.\n\nOur HTTP server reads all of \
+         is left out of queries, headers and cookies, too, unless it is JSON: a filter by an empty list is no filter.\n\nWhere nothing escapes what \
+         separates the texts of a list or an object, a text that contains it is refused with a `VALIDATION_ERROR`, because the server would read \
+         another value: a comma in a header, in a part of a multipart body, or where reserved characters are allowed; a space in \
+         `spaceDelimited`; `|` in `pipeDelimited`; `=` in a name of an exploded object in a header. In a header, so is a text with blanks at its ends.\n\nOur HTTP server reads all of \
          these styles: `tests/serve` sends every operation of many documents from our client to our server. The unit tests are beside `ops-runtime/src/http/style.rs`.\n",
     );
     page("styles.md", &text);

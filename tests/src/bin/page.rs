@@ -56,6 +56,24 @@ async fn sell(#[input] sale: Sale) -> Result<u32, CallError> {
     }
 }
 
+/// Takes an item back.
+#[operation(namespace = "till", http = "PUT /sales/{id}/returned")]
+async fn take_back(
+    id: u32,
+    sale: Sale,
+    #[input(header = "X-Reason")]
+    #[schemars(length(min = 3))]
+    reason: Option<String>,
+) -> Value {
+    json!([id, sale.item, sale.count, reason])
+}
+
+/// Adds to the stock.
+#[operation(namespace = "till", http = "POST /stock")]
+async fn restock(item: String, count: u32) -> Value {
+    json!([item, count])
+}
+
 /// The hours of the till.
 #[operation(namespace = "till", kind = query)]
 async fn hours() -> Vec<String> {
@@ -170,7 +188,7 @@ fn read(document: &Value, namespace: &str) -> Result<Vec<OperationSpec>, String>
 fn sample(document: &Path) -> Result<Registry, String> {
     let registry = Registry::new();
     let put = |all: Vec<Registration>| registry.register_all(all).map_err(|error| error.to_string());
-    put(vec![WithTax.into(), Sell.into(), Hours.into(), Ticks.into()])?;
+    put(vec![WithTax.into(), Sell.into(), TakeBack.into(), Restock.into(), Hours.into(), Ticks.into()])?;
     let shop = read(&corpus::try_parse(document)?, "shop")?;
     put(shop.into_iter().map(|spec| Registration::new(spec.clone(), Handler::dynamic(shop_handler(&spec)))).collect())?;
     for number in registry.list().len()..40 {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { block, field, open, send, show, shown } from "./harness.mjs";
+import { block, field, open, send, show, shown, texts } from "./harness.mjs";
 
 /** From the page to an envelope in three actions, none of them by a mouse: a word, Enter, Ctrl and Enter. */
 export async function keyboard({ browser, urls }) {
@@ -76,6 +76,27 @@ export async function violations({ browser, urls }) {
   await block(page, "Data").waitFor();
   assert.deepEqual(await errors(), []);
   assert.equal(await block(page, "Data").locator("pre").textContent(), "119.0");
+
+  // A header and a body, whose names in the input are others, and a body that is the rest of the input.
+  for (const [id, values, places, marked] of [
+    [
+      "till.take_back",
+      { id: "7", item: "leash", count: "many", "X-Reason": "x" },
+      ["/reason", "/sale/count"],
+      ["X-Reason", "count"],
+    ],
+    ["till.restock", { item: "leash", count: "many" }, ["/count"], ["count"]],
+  ]) {
+    await show(page, id);
+    for (const [name, value] of Object.entries(values)) await field(page, name).fill(value);
+    await send(page);
+    await page.waitForSelector(".violations");
+    assert.deepEqual((await page.locator(".violations .link").allTextContents()).sort(), places);
+    for (const name of Object.keys(values)) {
+      const isMarked = marked.includes(name) ? "true" : null;
+      assert.equal(await field(page, name).getAttribute("aria-invalid"), isMarked, `${id} ${name}`);
+    }
+  }
 
   // Items that are left empty do not count.
   await show(page, "shop.listPets");
@@ -248,10 +269,4 @@ let envelope = registry.call("shop.listPets", serde_json::json!({
   ]);
   assert.deepEqual(run(own[2], { TOKEN: "t0ken" }), ["ann"]);
   await page.seal();
-}
-
-/** The texts of the same call, whose part of the page was just opened: they are then written for the form as it is. */
-async function texts(page) {
-  await page.waitForFunction(() => document.querySelector(".code pre")?.textContent.startsWith("curl "));
-  return page.locator(".code pre").allTextContents();
 }

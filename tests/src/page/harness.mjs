@@ -106,3 +106,9 @@ export function block(page, title) {
 export function field(page, name) {
   return page.locator("form").getByLabel(name, { exact: true });
 }
+
+/** The texts of the same call, whose part of the page was just opened: they are then written for the form as it is. */
+export async function texts(page) {
+  await page.waitForFunction(() => document.querySelector(".code pre")?.textContent.startsWith("curl "));
+  return page.locator(".code pre").allTextContents();
+}

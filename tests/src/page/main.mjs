@@ -2,7 +2,7 @@
 
 import { bodies, envelope, keyboard, snippets, violations } from "./calls.mjs";
 import { seen, start } from "./harness.mjs";
-import { credentials, every, files, hostile, looks, prefix, speed, stream } from "./page.mjs";
+import { copied, credentials, every, files, hostile, looks, prefix, speed, stream } from "./page.mjs";
 
 const CHECKS = {
   files,
@@ -16,6 +16,7 @@ const CHECKS = {
   credentials,
   stream,
   hostile,
+  copied,
   every,
   looks,
 };

@@ -1,8 +1,9 @@
 // The page itself: what it loads and how fast, credentials, streams, a hostile document, how it looks.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { AXE, block, field, open, send, show } from "./harness.mjs";
+import { AXE, block, field, open, send, show, texts } from "./harness.mjs";
 
 const WIDTHS = [360, 768, 1280];
 
@@ -17,10 +18,12 @@ export async function files({ urls }) {
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; " +
       "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   );
-  const tag = page.headers.get("etag");
-  for (const known of [tag, `W/${tag}`, `"x", ${tag}`, "*"]) {
-    const again = await fetch(`${urls.sample}/docs/main.js`, { headers: { "if-none-match": known } });
-    assert.deepEqual([again.status, await again.text(), again.headers.get("etag")], [304, "", tag], known);
+  for (const path of ["/docs", "/docs/main.js"]) {
+    const tag = (await fetch(urls.sample + path)).headers.get("etag");
+    for (const known of [tag, `W/${tag}`, `"x", ${tag}`, "*"]) {
+      const again = await fetch(urls.sample + path, { headers: { "if-none-match": known } });
+      assert.deepEqual([again.status, await again.text(), again.headers.get("etag")], [304, "", tag], `${path} ${known}`);
+    }
   }
   const other = await fetch(`${urls.sample}/docs/main.js`, { headers: { "if-none-match": '"x"' } });
   assert.deepEqual([other.status, other.headers.get("content-type")], [200, "text/javascript; charset=utf-8"]);
@@ -180,7 +183,7 @@ export async function stream({ browser, urls }) {
 export async function hostile({ browser, urls, room }) {
   const page = await open(browser, `${urls.hostile}/docs`);
   const hashes = await page.$$eval("#list a", (all) => all.map((anchor) => anchor.hash));
-  assert.equal(hashes.length, 2);
+  assert.equal(hashes.length, 3);
   const own = await page.evaluate(
     () => document.querySelectorAll("script, img, iframe, svg, [onerror], [onload], [onfocus]").length,
   );
@@ -217,6 +220,34 @@ export async function hostile({ browser, urls, room }) {
   await page.locator("form select").first().selectOption({ label: "a/../../b?c#d" });
   const request = await send(page);
   assert.equal(request.url(), `${urls.hostile}/%3Cimg%20src=x%20onerror=alert(3)%3E/a%2F..%2F..%2Fb%3Fc%23d`);
+  await page.seal();
+}
+
+/** What a document says is a word of a call that is copied to a shell, and never code. */
+export async function copied({ browser, urls }) {
+  const page = await open(browser, `${urls.hostile}/docs`);
+  await show(page, "<img src=x onerror=alert(0)>.it's $(id)");
+  await page.click("#credentials");
+  for (const name of ["head", "queryKey"]) await page.getByLabel(`${name}: key`).fill("k3y");
+  await page.getByLabel("A header of every request: its name").fill("X-It's");
+  await page.getByText("Use them").click();
+  await field(page, "file").selectOption({ label: "@/etc/passwd" });
+  await page.getByText("The same call by").click();
+  const [curl, , ops] = await texts(page);
+  const words = (text) => {
+    const print = `printf '%s\\n' "$OPS_HEAD" "$OPS_QUERY_KEY" "$OPS_API_KEY" "$@"`;
+    const env = { PATH: process.env.PATH, API_KEY: "$(id)", VALUE: "`id`" };
+    const script = `curl() { ${print}; }; ops() { ${print}; }; ${text}`;
+    return execFileSync("bash", ["-c", script], { encoding: "utf8", env }).trimEnd().split("\n");
+  };
+  const [header, own] = ["X-$(id)`id`\"'!: $(id)", "X-It's: `id`"];
+  const accept = "Accept: application/vnd.ops.envelope+json, */*;q=0.1";
+  const url = `${urls.hostile}/keys?file=%40%2Fetc%2Fpasswd&%24%28id%29=API_KEY`;
+  assert.deepEqual(words(curl), ["", "", "", "-X", "`id`", url, "-H", accept, "-H", header, "-H", own]);
+  // There is no option for a key in the query: each key is in a variable for its scheme alone.
+  const called = ["call", `${urls.hostile}/openapi.json`, "it's $(id)", "--input", '{"file":"@/etc/passwd"}'];
+  const keys = ["--header", own, "--credentials-env", "OPS"];
+  assert.deepEqual(words(ops), ["$(id)", "$(id)", "", ...called, ...keys]);
   await page.seal();
 }
 

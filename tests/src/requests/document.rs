@@ -156,7 +156,11 @@ impl<'a> Document<'a> {
         let nodes = self.nodes(shared, operation);
         let path = super::parameters::with_braces(path, &nodes);
         let (contents, body_required) = match self.version {
-            Version::V20 => super::swagger::contents(self, operation, &nodes),
+            Version::V20 => {
+                let own = super::swagger::contents(self, operation, &nodes);
+                // A body of OpenAPI 3 is meant where there is none of 2.0.
+                if own.0.is_empty() { self.contents(operation) } else { own }
+            }
             _ => self.contents(operation),
         };
         let (plain, streams) = self.answers(&method, operation);
@@ -231,7 +235,8 @@ impl<'a> Document<'a> {
         let has_body = |status: &str| method != "HEAD" && !matches!(status, "204" | "205");
         for (_, answer) in of_success.filter(|(status, _)| has_body(status)) {
             let own: Vec<String> = match self.version {
-                Version::V20 => super::swagger::produces(self, operation, answer),
+                // As for requests, the content of OpenAPI 3 is meant where nothing of 2.0 is said.
+                Version::V20 if answer.get("schema").is_some() => super::swagger::produces(self, operation, answer),
                 _ => answer["content"].as_object().into_iter().flatten().map(|(kind, _)| kind.clone()).collect(),
             };
             // What is no content type stands for JSON if it is alone, and for nothing beside others.

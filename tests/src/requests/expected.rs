@@ -7,7 +7,7 @@ use ops_runtime::spec::{OperationKind, OperationSpec};
 use serde_json::{Map, Value, json};
 
 use super::document::{Content, Document, Operation, Parameter, Place, is_same};
-use super::form::{form, parts, query_string};
+use super::form::{form, make_whole, parts, query_string};
 use super::media::{Media, essence};
 use super::style::{self, Byte, Text};
 use super::switch::{Switch, switch, switch_schema, without};
@@ -207,10 +207,13 @@ impl<'a> Maker<'a> {
             described.schema = without(self.document, &content.schema, name, 8);
         }
         let media = Media::of(&content.content_type);
+        if matches!(media, Media::Form | Media::Multipart) {
+            described.schema = value::form(self.document, described.schema, media);
+        }
         let is_lines = matches!(media, Media::Lines | Media::Sequence);
         let lines = if is_lines { value::lines(self.document, &content.schema) } else { None };
         let nameless = if media == Media::Multipart { value::nameless(self.document, content) } else { None };
-        let made = match media {
+        let mut made = match media {
             _ if lines.is_some() => {
                 value::of_body(self.document, lines.as_ref().unwrap_or(&Value::Null), media, self.extent)
             }
@@ -228,6 +231,9 @@ impl<'a> Maker<'a> {
                 Made { value: json!(value::TEXT), fits: true }
             }
         };
+        if matches!(media, Media::Form | Media::Multipart) {
+            make_whole(self.document, content, &described.schema, media, &mut made);
+        }
         let Made { value, fits } = made;
         self.fits &= fits || !is_given;
         let concrete = concrete(&content.content_type, media);

@@ -8,7 +8,8 @@ use super::document::{Content, Document, Parameter, Place, Style, Version};
 use super::expected::{Part, PartContent};
 use super::media::{Media, essence};
 use super::style::{self, Byte, Text};
-use super::{schema, value};
+use super::value;
+use super::value::Made;
 
 pub(super) fn query_string(parameter: &Parameter, value: &Value) -> Vec<Text> {
     match value {
@@ -53,6 +54,41 @@ fn described(content: &Content, name: &str, value: &Value) -> Option<Parameter> 
     Some(parameter)
 }
 
+/// How a part of a multipart body is written that the document says something about; none if that is not as in a form.
+///
+/// A file is its bytes, whatever is said. Before 3.1, a style is for forms (3.0.4, section 4.7.15.1.2): many documents say the
+/// default of each part, and only another one is meant.
+fn described_part(document: &Document<'_>, content: &Content, name: &str, value: &Value) -> Option<Parameter> {
+    let is_default = |encoding: &Value| matches!(encoding["style"].as_str(), None | Some("form"));
+    let says_default = content.encoding.get(name).is_some_and(is_default);
+    let is_file = || value::property(document, &content.schema, name).is_some_and(|own| value::is_file(document, &own));
+    if says_default && document.version < Version::V31 || is_file() {
+        return None;
+    }
+    described(content, name, value)
+}
+
+/// Leaves out of the fields of a form what the client refuses, or the fields themselves if what is left of them does not fit.
+pub(super) fn make_whole(document: &Document<'_>, content: &Content, schema: &Value, media: Media, made: &mut Made) {
+    let mut changed = Vec::new();
+    for (name, value) in made.value.as_object_mut().into_iter().flatten() {
+        let field = match media {
+            Media::Multipart => described_part(document, content, name, value),
+            _ => described(content, name, value),
+        };
+        if let Some(field) = field
+            && value::make_whole(&field, value, media == Media::Multipart)
+        {
+            changed.push(name.clone());
+        }
+    }
+    let fits = |value: &Value| value::is_accepted(document, schema, value);
+    if made.fits && !changed.is_empty() && !fits(&made.value) {
+        made.value.as_object_mut().into_iter().for_each(|members| members.retain(|name, _| !changed.contains(name)));
+        made.fits = fits(&made.value);
+    }
+}
+
 pub(super) fn form(content: &Content, value: &Value) -> Vec<Text> {
     let members = value.as_object().into_iter().flatten();
     let pieces = members.flat_map(|(name, value)| {
@@ -76,7 +112,7 @@ pub(super) fn parts(document: &Document<'_>, content: &Content, value: &Value) -
     match value {
         Value::Object(members) => {
             for (name, value) in members {
-                if let Some(parameter) = described(content, name, value) {
+                if let Some(parameter) = described_part(document, content, name, value) {
                     let pairs = style::pieces(&parameter, value).into_iter().map(|piece| piece.plain());
                     parts.extend(pairs.map(|pair| {
                         let (name, text) = pair.split_once('=').unwrap_or((&pair, ""));
@@ -109,15 +145,10 @@ fn part_type(document: &Document<'_>, content: &Content, name: &str) -> PartType
     let given = content.encoding.get(name).and_then(|encoding| encoding["contentType"].as_str());
     let (mut kind, mut is_file) = (given.map(str::to_owned), false);
     let found = value::property(document, &content.schema, name);
-    let is_binary = |part: &Value| {
-        part["format"] == "binary" || part["contentEncoding"] == "binary" || value::says_file(document, part)
-    };
     if let Some(property) = &found {
         let described = property["contentMediaType"].as_str().filter(|_| property["contentEncoding"].is_null());
         kind = kind.or(described.map(str::to_owned));
-        is_file = schema::any(document, property, 12, &is_binary)
-            || value::items(document, property).is_some_and(|items| schema::any(document, &items, 12, &is_binary))
-            || (document.version >= Version::V31 && value::says_nothing(property));
+        is_file = value::is_file(document, property);
     }
     let first = kind.as_deref().and_then(|kinds| {
         kinds.split(',').map(str::trim).find(|kind| !kind.ends_with('*') && !kind.is_empty()).map(str::to_owned)

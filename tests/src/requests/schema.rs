@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::document::{Document, Version, pointer};
+use super::media::Media;
 
 /// So deep is looked for `readOnly` and the like.
 const DEPTH: usize = 12;
@@ -143,7 +144,7 @@ fn rewritten(document: &Document<'_>, schema: &Value, open: &mut BTreeSet<String
     let mut out = Map::new();
     for (key, value) in node {
         let value = match (key.as_str(), value) {
-            ("$ref", Value::String(reference)) => match document.pointer(reference) {
+            ("$ref", Value::String(reference)) => match target(document, reference) {
                 Some(pointer) if document.root.pointer(&pointer).is_some() => {
                     let text = format!("#{pointer}");
                     open.insert(pointer);
@@ -183,6 +184,26 @@ fn rewritten(document: &Document<'_>, schema: &Value, open: &mut BTreeSet<String
     Value::Object(out)
 }
 
+/// The pointer to the schema that a reference means. Some documents name a response or a request body for the schema in it.
+fn target(document: &Document<'_>, reference: &str) -> Option<String> {
+    const OF_SCHEMAS: [&str; 8] = ["$ref", "allOf", "anyOf", "enum", "items", "oneOf", "properties", "type"];
+    let pointer = document.pointer(reference)?;
+    let node = document.root.pointer(&pointer)?;
+    if OF_SCHEMAS.iter().any(|key| node.get(*key).is_some()) {
+        return Some(pointer);
+    }
+    if node["schema"].is_object() {
+        return Some(format!("{pointer}/schema"));
+    }
+    let contents = node["content"].as_object().into_iter().flatten();
+    let contents = contents.filter(|(kind, media)| kind.contains('/') && media["schema"].is_object());
+    let kind = contents.map(|(kind, _)| kind).min_by_key(|kind| Media::of(kind) != Media::Json);
+    match kind {
+        Some(kind) => Some(format!("{pointer}/content/{}/schema", kind.replace('~', "~0").replace('/', "~1"))),
+        None => Some(pointer),
+    }
+}
+
 /// Takes from `required` what only answers have.
 fn relax(document: &Document<'_>, schema: &Value, out: &mut Map<String, Value>) {
     let Some(required) = out.get_mut("required").and_then(Value::as_array_mut) else { return };
@@ -206,7 +227,7 @@ pub(super) fn any(document: &Document<'_>, schema: &Value, depth: usize, holds: 
     if holds(schema) {
         return true;
     }
-    let target = schema.get("$ref").and_then(Value::as_str).and_then(|text| document.pointer(text));
+    let target = schema.get("$ref").and_then(Value::as_str).and_then(|text| target(document, text));
     let target = target.and_then(|pointer| document.root.pointer(&pointer));
     let parts = schema.get("allOf").and_then(Value::as_array);
     target.into_iter().chain(parts.into_iter().flatten()).any(|part| any(document, part, depth, holds))

@@ -8,13 +8,20 @@ use serde_json::{Value, json};
 use super::compare::{self, Difference};
 use super::document::Document;
 use super::expected::{self, Sample};
+use super::schema::{self, Leniency};
 use super::server::Arrived;
-use crate::sample::Extent;
+use super::value::ORIGIN;
+use crate::sample::{self as made, Extent};
+
+/// The samples of an operation of OpenAPI 3.1.
+fn samples(operation: &Value) -> [Sample; 2] {
+    samples_of("3.1.0", operation)
+}
 
 /// The operation of a document with one, and its samples.
-fn samples(operation: &Value) -> [Sample; 2] {
+fn samples_of(version: &str, operation: &Value) -> [Sample; 2] {
     let document = json!({
-        "openapi": "3.1.0",
+        "openapi": version,
         "info": { "title": "t", "version": "1" },
         "paths": { "/pets/{id}/{tags}": { "post": operation } },
     });
@@ -74,6 +81,36 @@ async fn what_is_not_set_must_not_arrive() {
     assert_eq!(places(&few, &arrived("", &[("authorization", "x")], "")).await, ["header `authorization`"]);
     let body = arrived("", &[("content-type", "application/json")], "{}");
     assert_eq!(places(&few, &body).await, ["body", "header `content-type`"]);
+}
+
+#[test]
+fn no_text_of_a_sample_has_what_separates_it() {
+    let two = |one: &str, other: &str| json!({ "type": "array", "minItems": 2, "items": { "enum": [one, other] } });
+    let delimited = |name: &str, style: &str, schema: Value| -> Value {
+        json!({ "name": name, "in": "query", "style": style, "explode": false, "schema": schema })
+    };
+    let mut all = parameters();
+    all.as_array_mut().unwrap().truncate(2);
+    let one = json!({ "enum": ["x"] });
+    let scope = json!({ "type": "object", "properties": { "a=b": one, "c,d": one, "role": one } });
+    all.as_array_mut().unwrap().extend([
+        // Without what separates them, the values are not those of the schema.
+        delimited("places", "spaceDelimited", two("New York", "Old York")),
+        delimited("pipes", "pipeDelimited", two("a b", "c d")),
+        json!({ "name": "X-Names", "in": "header", "schema": two("Ann, B.", "Bob, C.") }),
+        json!({ "name": "X-Scope", "in": "header", "explode": true, "schema": scope }),
+    ]);
+    let places = json!({ "style": "spaceDelimited", "explode": false });
+    let form = json!({
+        "schema": { "type": "object", "properties": { "places": two("New York", "Old York"), "kinds": two("a", "b") } },
+        "encoding": { "places": places, "kinds": places },
+    });
+    let body = json!({ "content": { "application/x-www-form-urlencoded": form } });
+    let [_, made] = samples(&json!({ "parameters": all, "requestBody": body, "responses": answers() }));
+    let (pipes, kinds) = (json!(["a b", "c d"]), json!({ "kinds": ["a", "b"] }));
+    let expected = json!({ "id": 1, "tags": ["a", "b"], "pipes": pipes, "X-Scope": { "role": "x" }, "body": kinds });
+    assert_eq!(made.input, expected);
+    assert!(made.fits);
 }
 
 #[tokio::test]
@@ -217,4 +254,94 @@ fn requests_are_the_same_but_for_the_boundary() {
     assert_eq!(found.len(), 1);
     compare::raw(&arrived("a=1", &[], "x"), &arrived("a=2", &[("x", "y")], "x"), &mut found);
     assert_eq!(found.len(), 3);
+}
+
+#[tokio::test]
+async fn a_file_has_no_style_and_may_be_a_variant() {
+    let file = json!({ "type": "string", "format": "binary" });
+    let either = json!({ "anyOf": [file, { "type": "array", "items": file }] });
+    let object = json!({ "type": "object", "required": ["p"], "properties": { "p": { "enum": ["x"] } } });
+    let properties = json!({ "a": file, "b": either, "o": object });
+    let schema = json!({ "type": "object", "required": ["a", "b", "o"], "properties": properties });
+    let style = json!({ "style": "form" });
+    let parts = json!({ "schema": schema, "encoding": { "a": style, "o": style } });
+    let body = json!({ "required": true, "content": { "multipart/form-data": parts } });
+    let operation = json!({ "parameters": parameters(), "requestBody": body, "responses": answers() });
+    let part = |head: &str, text: &str| format!("--B\r\nContent-Disposition: form-data; name={head}\r\n\r\n{text}\r\n");
+    let file =
+        |name: &str| part(&format!("\"{name}\"; filename=\"f\"\r\nContent-Type: application/octet-stream"), "hello");
+    let (styled, json) = (part("\"p\"", "x"), part("\"o\"\r\nContent-Type: application/json", r#"{"p":"x"}"#));
+    // Before 3.1, the default style is for forms.
+    for (version, due, other) in [("3.0.4", &json, &styled), ("3.1.0", &styled, &json)] {
+        let [few, _] = samples_of(version, &operation);
+        assert_eq!(few.input["body"]["b"], "aGVsbG8=");
+        let kind = &[("content-type", "multipart/form-data; boundary=B")];
+        let sent = |object: &str| arrived("", kind, format!("{}{}{object}--B--\r\n", file("a"), file("b")));
+        assert_eq!(places(&few, &sent(due)).await, [""; 0], "{version}");
+        assert_eq!(places(&few, &sent(other)).await.len(), 2, "{version}");
+    }
+}
+
+#[test]
+fn a_form_that_is_not_described_is_any_object() {
+    for schema in [json!({}), json!({ "$ref": "x.yaml" }), json!({ "type": "string" }), json!({ "items": {} })] {
+        let content = json!({ "application/x-www-form-urlencoded": { "schema": schema } });
+        let body = json!({ "required": true, "content": content });
+        let [few, all] = samples(&json!({ "parameters": parameters(), "requestBody": body, "responses": answers() }));
+        assert_eq!(few.input["body"], json!({}), "{schema}");
+        assert_eq!(all.input["body"].as_object().unwrap().len(), 1, "{schema}");
+    }
+    // Since 3.1, what is beside a reference counts.
+    let schema =
+        json!({ "$ref": "x.yaml", "type": "object", "required": ["a"], "properties": { "a": { "enum": ["b"] } } });
+    let content = json!({ "application/x-www-form-urlencoded": { "schema": schema } });
+    let body = json!({ "required": true, "content": content });
+    let operation = json!({ "parameters": parameters(), "requestBody": body, "responses": answers() });
+    for (version, expected) in [("3.0.3", json!({})), ("3.1.0", json!({ "a": "b" }))] {
+        let [few, _] = samples_of(version, &operation);
+        assert_eq!(few.input["body"], expected, "{version}");
+    }
+}
+
+#[test]
+fn a_body_of_openapi_3_in_a_document_of_2_0_is_sent() {
+    let content = json!({ "application/json": { "schema": { "enum": ["newer"] } } });
+    let own = json!([{ "name": "pet", "in": "body", "schema": { "enum": ["own"] } }]);
+    for (parameters, expected) in [(json!([]), "newer"), (own, "own")] {
+        let put = json!({
+            "operationId": "put",
+            "parameters": parameters,
+            "requestBody": { "required": true, "content": content },
+            "responses": { "200": { "description": "", "content": { "text/csv": {} } } },
+        });
+        let info = json!({ "title": "t", "version": "1" });
+        let root = json!({ "swagger": "2.0", "info": info, "paths": { "/pets": { "put": put } } });
+        let (api, _) = openapi::read(&root, &ReadOptions::new()).unwrap();
+        let document = Document::new(&root);
+        let operation = &document.operations()[0];
+        let sample = expected::sample(&document, operation, &api.operations[0], Extent::Everything);
+        assert_eq!(sample.input, json!({ "body": expected }));
+        assert_eq!(operation.plain, ["text/csv"]);
+    }
+}
+
+#[test]
+fn the_header_origin_is_that_of_a_page() {
+    let mut all = parameters();
+    all.as_array_mut()
+        .unwrap()
+        .push(json!({ "name": "Origin", "in": "header", "required": true, "schema": { "type": "string" } }));
+    for sample in samples(&json!({ "parameters": all, "responses": answers() })) {
+        assert_eq!(sample.input["Origin"], ORIGIN);
+    }
+}
+
+#[test]
+fn a_request_body_in_the_place_of_a_schema_is_meant_as_its_own() {
+    let of = |kind: &str| json!({ "schema": { "type": kind } });
+    let two = json!({ "content": { "text/plain": of("string"), "application/json": of("integer") } });
+    let root = json!({ "openapi": "3.1.0", "components": { "requestBodies": { "Two": two } } });
+    let reference = json!({ "$ref": "#/components/requestBodies/Two" });
+    let closed = schema::closed(&Document::new(&root), &reference, Leniency::Letter);
+    assert_eq!([json!(1), json!("a")].map(|value| made::accepts(&closed, &value)), [Some(true), Some(false)]);
 }

@@ -3,9 +3,10 @@
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::document::{Content, Document, Parameter, Place, Version};
+use super::document::{Content, Document, Parameter, Place, Style, Version};
 use super::media::{Media, essence};
 use super::schema::{self, Leniency};
+use super::style;
 use crate::sample::{self, Extent};
 
 /// The bytes of a body that is bytes.
@@ -19,6 +20,9 @@ const SPICY: &str = "te xt/ö?&=#%25+,;|[]:@\"'\\<>";
 
 /// Text that a cookie may hold unescaped.
 const COOKIE: &str = "a/b?c=d:e+f";
+
+/// The page that sends a request. A server refuses another text than the origin of a page (RFC 6454, section 7).
+pub(super) const ORIGIN: &str = "https://app.example.com";
 
 /// So many members of a value are left out until it fits.
 const PRUNED: usize = 24;
@@ -43,16 +47,66 @@ pub(super) fn of_parameter(document: &Document<'_>, parameter: &Parameter, exten
         _ if parameter.is_open => OPEN,
         _ => SPICY,
     };
-    let made = of_schema(document, &parameter.schema, extent, spice);
+    let mut made = of_schema(document, &parameter.schema, extent, spice);
     let is_nothing = match &made.value {
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
         _ => false,
     };
     if is_nothing && extent == Extent::Required {
-        return of_schema(document, &parameter.schema, Extent::Everything, spice);
+        made = of_schema(document, &parameter.schema, Extent::Everything, spice);
+    }
+    let is_origin = parameter.place == Place::Header && parameter.name.eq_ignore_ascii_case("origin");
+    if is_origin && made.value.is_string() && is_accepted(document, &parameter.schema, &json!(ORIGIN)) {
+        made.value = json!(ORIGIN);
+    }
+    if make_whole(parameter, &mut made.value, false) {
+        made.fits &= is_accepted(document, &parameter.schema, &made.value);
     }
     made
+}
+
+/// Leaves out of a list or an object what the client refuses, because a server would read another value: what separates the
+/// texts, and what else cannot be without it. JSON inside a list is not refused, but a server does not find its end.
+///
+/// Gives true if anything was left out.
+pub(super) fn make_whole(parameter: &Parameter, value: &mut Value, is_plain: bool) -> bool {
+    let is_header = parameter.place == Place::Header;
+    let delimiters: &[&str] = match parameter.style {
+        Style::Label if parameter.explode => &["."],
+        _ if parameter.explode && !is_header => return false,
+        Style::SpaceDelimited => &[" ", "%20"],
+        Style::PipeDelimited => &["|", "%7C", "%7c"],
+        Style::Simple if is_header => &[","],
+        Style::Form if is_plain || parameter.is_open => &[","],
+        _ => return false,
+    };
+    let before = value.clone();
+    let whole = |text: &str| {
+        let text = delimiters.iter().fold(text.to_owned(), |text, delimiter| text.replace(*delimiter, ""));
+        if is_header { text.trim().to_owned() } else { text }
+    };
+    let made_whole = |value: &mut Value| {
+        if let Value::String(text) = value {
+            *text = whole(text);
+        }
+        let text = style::scalar(value);
+        whole(&text) == text
+    };
+    match value {
+        Value::Array(items) => items.retain_mut(made_whole),
+        Value::Object(members) => members.retain(|name, value| {
+            let is_pair = is_header && parameter.explode && name.contains('=');
+            !is_pair && whole(name) == *name && made_whole(value)
+        }),
+        _ => {}
+    }
+    *value != before
+}
+
+/// True if the schema accepts a value to the letter. What cannot be checked is taken as it is.
+pub(super) fn is_accepted(document: &Document<'_>, schema: &Value, value: &Value) -> bool {
+    sample::accepts(&schema::closed(document, schema, Leniency::Letter), value).unwrap_or(true)
 }
 
 /// A value for a body.
@@ -162,25 +216,59 @@ pub(super) fn items(document: &Document<'_>, schema: &Value) -> Option<Value> {
 }
 
 /// Whether a part of a multipart body is a file that an input has in base64.
-fn is_file(document: &Document<'_>, schema: &Value) -> bool {
+pub(super) fn is_file(document: &Document<'_>, schema: &Value) -> bool {
+    is_bytes(document, schema, 4) || document.version >= Version::V31 && says_nothing(schema)
+}
+
+/// Whether a schema is one of bytes, or of a list of them: itself, or a variant, if no other variant is text.
+fn is_bytes(document: &Document<'_>, schema: &Value, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
     let is_binary =
         |part: &Value| part["format"] == "binary" || part["contentEncoding"] == "binary" || says_file(document, part);
-    schema::any(document, schema, 12, &is_binary) || document.version >= Version::V31 && says_nothing(schema)
+    let is_one = |schema: &Value| is_bytes(document, schema, depth);
+    let is_any_text = |part: &Value| part["type"] == "string" && part["enum"].is_null() && part["const"].is_null();
+    let is_text = |schema: &&Value| !is_one(schema) && schema::any(document, schema, 12, &is_any_text);
+    let has_variant = |part: &Value| {
+        let variants = ["anyOf", "oneOf"].iter().filter_map(|key| part[*key].as_array()).flatten();
+        let variants: Vec<&Value> = variants.collect();
+        variants.iter().any(|variant| is_one(variant)) && !variants.iter().any(is_text)
+    };
+    schema::any(document, schema, 12, &is_binary)
+        || items(document, schema).is_some_and(|items| is_one(&items))
+        || schema::any(document, schema, 12, &has_variant)
 }
 
 /// Whether a schema says by its media type that a value is bytes (3.1, section 4.8.14.2).
-pub(super) fn says_file(document: &Document<'_>, schema: &Value) -> bool {
+fn says_file(document: &Document<'_>, schema: &Value) -> bool {
     let kind = schema["contentMediaType"].as_str().filter(|_| schema["contentEncoding"].is_null());
     document.version >= Version::V31 && kind.is_some_and(|kind| Media::of(kind) == Media::Bytes)
 }
 
 /// Whether a schema accepts anything, and may have a description.
-pub(super) fn says_nothing(schema: &Value) -> bool {
+fn says_nothing(schema: &Value) -> bool {
     const WORDS: [&str; 5] = ["title", "description", "example", "examples", "deprecated"];
     match schema {
         Value::Object(members) => members.keys().all(|key| WORDS.contains(&key.as_str()) || key.starts_with("x-")),
         other => *other == Value::Bool(true),
     }
+}
+
+/// The schema of a form, or of parts: that of any object if it says nothing, leads nowhere, or is of no form.
+pub(super) fn form(document: &Document<'_>, schema: Value, media: Media) -> Value {
+    let is_known = |part: &Value| {
+        let mut beside = part.clone();
+        let has_reference = beside.as_object_mut().is_some_and(|members| members.remove("$ref").is_some());
+        (!has_reference || document.version >= Version::V31) && !says_nothing(&beside)
+    };
+    let is_other = |part: &Value| match part["type"].as_str() {
+        Some(kind) => ["array", "boolean", "integer", "number", "string"].contains(&kind),
+        None => part.get("items").is_some(),
+    };
+    let is_of_none = media == Media::Form && schema::any(document, &schema, 12, &is_other);
+    if is_of_none || !schema::any(document, &schema, 12, &is_known) {
+        return json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    }
+    schema
 }
 
 /// The schema of a body of JSON texts, as a list; `None` if it is a text.

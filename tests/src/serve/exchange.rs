@@ -10,17 +10,21 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::binding::{HttpBinding, SecurityKind, SecurityScheme};
+use ops_runtime::binding::{Binding, HttpBinding, HttpParameter, ParameterLocation, SecurityKind, SecurityScheme};
 use ops_runtime::registry::CancelToken;
 use ops_runtime::serve::{HttpServer, HttpServerOptions, Unauthorized};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::{CallError, HttpClient, HttpConfig, Registry, access::Identity};
 use serde_json::{Map, Value};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::requests::{Made, inputs};
 use crate::serve::cause::{Cause, cause};
 use crate::serve::document;
+
+/// What the paths of operations begin with that would take the place of the document.
+const ASIDE: &str = "/aside";
 
 /// A call may take this long.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -74,23 +78,16 @@ async fn run(path: &Path, namespace: &str) -> Result<Report, String> {
     let (specs, made) = inputs(path, namespace)?;
     let mut report = Report { operations: specs.len(), ..Report::default() };
     let kept = Kept::default();
-    let registry = Registry::new();
-    registry.register_all(specs.iter().map(|spec| stub(spec, &kept))).map_err(|error| error.to_string())?;
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
-    let url = format!("http://{}", listener.local_addr().map_err(|error| error.to_string())?);
-    let stop = CancelToken::new();
-    // Whoever sends may do everything.
-    let scopes = every_scope(&specs);
-    let server = HttpServer::new(registry)
-        .with_options(HttpServerOptions::new().with_shutdown_timeout(Duration::from_secs(1)))
-        .with_authenticator(move |_: &http::request::Parts| {
-            let identity = scopes.iter().fold(Identity::new("all"), Identity::with_scope);
-            async move { Ok::<_, Unauthorized>(identity) }
-        })
-        .with_cancel(stop.clone());
-    let serving = tokio::spawn(server.serve_listener(listener));
-    report.document = document::compare(&specs, &given(&url).await?, namespace)?;
-    let client = HttpClient::new(HttpConfig::new().with_base_url(&*url)).map_err(|error| error.to_string())?;
+    let serving = Serving::start(&specs, &made, &kept).await?;
+    let given = given(&serving.url).await;
+    // A path such as `/{id}` is also that of the document: its operation runs or refuses the request. Then the same operations
+    // are compared at other paths.
+    let is_taken = kept.lock().is_ok_and(|mut kept| !std::mem::take(&mut *kept).is_empty());
+    report.document = match given {
+        Ok(given) if !is_taken => document::compare(&specs, &given, namespace)?,
+        _ => apart(&specs, namespace).await?,
+    };
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&*serving.url)).map_err(|error| error.to_string())?;
     let caller = Registry::new();
     caller
         .register_all(client.bind(specs.clone()).map_err(|error| error.to_string())?)
@@ -98,9 +95,56 @@ async fn run(path: &Path, namespace: &str) -> Result<Report, String> {
     for made in &made {
         send(&caller, &specs, made, &kept, &mut report).await;
     }
-    stop.cancel();
-    let _ = serving.await;
+    serving.end().await;
     Ok(report)
+}
+
+/// A server of operations whose handlers keep their inputs.
+struct Serving {
+    url: String,
+    stop: CancelToken,
+    task: JoinHandle<std::io::Result<()>>,
+}
+
+impl Serving {
+    /// Starts a server that lets the pages of these samples send requests.
+    async fn start(specs: &[OperationSpec], made: &[Made], kept: &Kept) -> Result<Self, String> {
+        let registry = Registry::new();
+        registry.register_all(specs.iter().map(|spec| stub(spec, kept))).map_err(|error| error.to_string())?;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
+        let url = format!("http://{}", listener.local_addr().map_err(|error| error.to_string())?);
+        let stop = CancelToken::new();
+        // Whoever sends may do everything.
+        let scopes = every_scope(specs);
+        let server = HttpServer::new(registry)
+            .with_options(HttpServerOptions::new().with_shutdown_timeout(Duration::from_secs(1)))
+            .with_origins(origins(made))
+            .with_authenticator(move |_: &http::request::Parts| {
+                let identity = scopes.iter().fold(Identity::new("all"), Identity::with_scope);
+                async move { Ok::<_, Unauthorized>(identity) }
+            })
+            .with_cancel(stop.clone());
+        Ok(Self { url, stop, task: tokio::spawn(server.serve_listener(listener)) })
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        let _ = self.task.await;
+    }
+}
+
+/// Compares the document of a server that has the operations at other paths.
+async fn apart(specs: &[OperationSpec], namespace: &str) -> Result<document::Report, String> {
+    let mut specs = specs.to_vec();
+    for spec in &mut specs {
+        if let Binding::Http(http) = &mut spec.binding {
+            http.path = format!("{ASIDE}{}", http.path).into();
+        }
+    }
+    let serving = Serving::start(&specs, &[], &Kept::default()).await?;
+    let given = given(&serving.url).await;
+    serving.end().await;
+    document::compare(&specs, &given?, namespace)
 }
 
 /// The document that a server gives of itself.
@@ -114,6 +158,18 @@ async fn given(url: &str) -> Result<Value, String> {
         .map_err(|error| error.to_string())?;
     let found = registry.call("server.document", Value::Object(Map::new())).await;
     Ok(found.map_err(|error| format!("{error} {}", error.details()))?.data)
+}
+
+/// The pages that requests say they come from: a server refuses a page that it is not told of.
+fn origins(made: &[Made]) -> Vec<String> {
+    let of = |made: &Made| -> Vec<String> {
+        let parameters = made.spec.http().map_or(&[][..], |http| &http.parameters);
+        let is_origin =
+            |own: &&HttpParameter| own.location == ParameterLocation::Header && own.name.eq_ignore_ascii_case("origin");
+        let values = parameters.iter().filter(is_origin).filter_map(|own| made.input.get(&*own.property)?.as_str());
+        values.map(str::to_owned).collect()
+    };
+    made.iter().flat_map(of).collect()
 }
 
 fn every_scope(specs: &[OperationSpec]) -> Vec<String> {
@@ -260,5 +316,31 @@ fn differences(place: &str, sent: Option<&Value>, came: Option<&Value>, tell: &m
         }
         (sent, came) if sent == came => {}
         (sent, came) => tell(place.to_owned(), sent, came),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The path of the document is that of the operation, too, which refuses it: it is no number.
+    #[tokio::test]
+    async fn an_operation_in_the_place_of_the_document_and_a_page_of_its_own() {
+        let parameters = json!([
+            { "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } },
+            { "name": "Origin", "in": "header", "required": true, "schema": { "enum": ["https://one.example.com"] } },
+        ]);
+        let get =
+            json!({ "operationId": "get", "parameters": parameters, "responses": { "204": { "description": "" } } });
+        let info = json!({ "title": "t", "version": "1" });
+        let document = json!({ "openapi": "3.1.0", "info": info, "paths": { "/{id}": { "get": get } } });
+        let path = std::env::temp_dir().join(format!("ops-exchange-{}.json", std::process::id()));
+        std::fs::write(&path, document.to_string()).unwrap();
+        let report = exchange(&path, "t").await;
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((&report.failure, report.requests, report.same), (&None, 2, 2), "{report:?}");
+        assert_eq!((report.document.operations, report.document.faults.len()), (1, 0), "{report:?}");
     }
 }
