@@ -14,5 +14,5 @@ export async function call<Id extends keyof Operations>(
     throw new Error(problem?.detail ?? problem?.title ?? `HTTP ${response.status}`);
   }
   const text = await response.text();
-  return text ? JSON.parse(text) : null;
+  return JSON.parse(text || "null");
 }
