@@ -75,6 +75,18 @@ impl Budget {
         self.met.set(self.met.get().saturating_add(units as u64));
     }
 
+    /// The size of the value as far as it was met.
+    pub(super) fn met(&self) -> u64 {
+        self.met.get()
+    }
+
+    /// Goes back to the size that was met before a default was filled in, because it was left out again: it is no part of the
+    /// result, so many of them do not add up. Steps may have been granted for it, so it counts as a part.
+    pub(super) fn leave_out(&self, met: u64) {
+        self.counted.set(self.counted.get().max(self.met.get()));
+        self.met.set(met);
+    }
+
     /// Counts the size of a JSON text of so many bytes, of which no value is made: that of a list of short strings.
     pub(super) fn count_text(&self, bytes: usize) {
         self.counted.set(self.counted.get().max(bytes as u64 / 4));

@@ -352,7 +352,7 @@ impl<'a> Fixer<'_, 'a> {
         let mut value = default.and_then(|default| self.checker.filling(default))?;
         let path = path.key(&property.name);
         let listed = self.by_pattern(rules, &property.name)?;
-        let mark = self.mark();
+        let (mark, met) = (self.mark(), self.checker.budget.met());
         self.filling.push(this);
         // A value is not filled in just because the type would accept it if it were received.
         let (mut ok, suits) = self.by_schema(|fixer| {
@@ -381,6 +381,9 @@ impl<'a> Fixer<'_, 'a> {
         let is_ignored = is_endless || !suits || !ok && self.mode == Mode::Repair;
         if ok || is_ignored {
             self.rollback(mark);
+        }
+        if is_ignored {
+            self.checker.budget.leave_out(met);
         }
         (!is_ignored).then_some((value, ok))
     }
