@@ -210,7 +210,7 @@ async fn a_question_with_a_url_has_an_id_where_hosts_require_it() {
     assert_eq!(told["inputRequests"], expected, "{told}");
 }
 
-/// Parameters that nobody could read back are refused, in all revisions.
+/// Parameters of more than 100 levels are refused in all revisions, because readers of JSON refuse them, too.
 #[tokio::test]
 async fn the_parameters_of_a_question_are_not_nested_without_end() {
     let nested = |levels: usize| {

@@ -305,7 +305,7 @@ fn nest(mut schema: Object) -> (Value, Option<Value>) {
     (json!({ "$ref": reference }), Some(definitions))
 }
 
-/// The pointer from the root to what a reference leads to. `None` if that is a definition, or is elsewhere.
+/// The JSON pointer of a reference into the root itself. `None` for a reference to a definition, or to another document.
 fn from_root(reference: &str) -> Option<&str> {
     let path = reference.strip_prefix('#')?;
     let is_definition = reference.starts_with(pointer::DEFINITIONS);
