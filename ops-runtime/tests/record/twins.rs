@@ -83,8 +83,12 @@ impl TryFrom<Value> for Level {
     type Error = &'static str;
 
     fn try_from(value: Value) -> Result<Self, Self::Error> {
-        let is_scalar = value.is_string() || value.is_number() || value.is_boolean();
-        if is_scalar { Ok(Self(value)) } else { Err("no scalar") }
+        match value {
+            // The literal 1, which is compared as a number and written as it is declared.
+            Value::Number(number) if number.as_f64() == Some(1.0) => Ok(Self(json!(1))),
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => Ok(Self(value)),
+            _ => Err("no scalar"),
+        }
     }
 }
 
@@ -265,9 +269,6 @@ proptest! {
 
     #[test]
     fn records_agree(json in pet()) {
-        // Levels are compared with literals as JSON does, which a derive cannot: 1.0 is written as 1.
-        let plain = |json: &Value| !json.to_string().contains("1.0");
-        prop_assume!(plain(&json));
         agree::<types::Pet, Pet>(&json)?;
     }
 
