@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::kinds::{Kind, NESTED, SHAPES, kinds};
+use crate::kinds::{Kind, NESTED, SHAPES, budget, kinds};
 use crate::types::{Default, Field, ItemId, Literal, Shape, TaggedVariant, Type, Types, Variant};
 
 /// The parts of the types that are kept although the crate does not name them.
@@ -14,6 +14,8 @@ pub(super) struct Parts {
     unions: HashSet<ItemId>,
     /// The items that keep the types of all fields and all variants.
     whole: HashSet<ItemId>,
+    /// What comparing the variants of unions may still cost.
+    budget: usize,
 }
 
 /// What the crate names.
@@ -37,7 +39,7 @@ impl Parts {
     /// The parts that defaults of fields use, since defaults are written as code, and the parts that tell the variants of
     /// reachable unions apart.
     pub(super) fn of(types: &Types, roots: &[Type], named: &Named<'_>) -> Self {
-        let mut parts = Self::default();
+        let mut parts = Self { budget: budget(types), ..Self::default() };
         for item in &types.items {
             let Shape::Record(record) = &item.shape else { continue };
             for field in &record.fields {
@@ -119,11 +121,20 @@ impl Parts {
     }
 
     /// Adds the parts that tell the variants of an untagged union apart. A value is read as the first variant that accepts it:
-    /// without its parts, a variant would accept more values, and take those of other variants.
+    /// without its parts, a variant would accept more values, and take those of other variants. Once the budget is spent, all
+    /// parts are added.
     fn tell_apart(&mut self, types: &Types, variants: &[Variant]) {
         let mut alternatives = Vec::new();
-        for (number, variant) in variants.iter().enumerate() {
-            add_alternatives(types, &variant.type_, number, &[], &mut alternatives);
+        if self.budget > 0 {
+            for (number, variant) in variants.iter().enumerate() {
+                add_alternatives(types, &variant.type_, number, &[], &mut alternatives);
+            }
+            let (count, names) = (alternatives.len(), alternatives.iter().map(|one| one.names.len()).sum::<usize>());
+            self.budget = self.budget.saturating_sub(names + count * count / 2);
+        }
+        if self.budget == 0 {
+            variants.iter().for_each(|variant| self.add_whole(types, &variant.type_));
+            return;
         }
         let mut rest = alternatives.as_mut_slice();
         while let Some((one, others)) = std::mem::take(&mut rest).split_first_mut() {

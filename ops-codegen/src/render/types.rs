@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use ops_runtime::spec::Diagnostic;
 use serde_json::Value;
 
 use super::text::string;
 use super::{Renderer, derived, docs};
-use crate::kinds::{Kind, kinds};
+use crate::kinds::{Kind, kinds_of};
 use crate::module::Module;
 use crate::names::rest;
 use crate::types::{Constant, Item, Record, Shape, Tagged, TaggedVariant, Type, Types, Variant};
@@ -116,15 +117,34 @@ impl Renderer<'_> {
         let all: Vec<&Variant> = variants.iter().collect();
         self.variants(item, &all, "");
         let mut lines = format!("ops::untagged!(super::{} {{\n", item.name);
-        for variant in variants {
-            let shapes: Vec<String> = kinds(&self.module.types, &variant.type_).iter().map(shape).collect();
-            lines.push_str(&format!("    {} => {},\n", shapes.join(" | "), variant.ident));
+        for (variant, shapes) in variants.iter().zip(self.shapes(item, variants)) {
+            lines.push_str(&format!("    {shapes} => {},\n", variant.ident));
         }
         lines.push('}');
         lines.push_str(&successes(variants));
         lines.push_str(");");
         self.impls(&lines);
         self.variants_of(item, &all);
+    }
+
+    /// The shapes of each variant, as the union's table has them.
+    fn shapes(&mut self, item: &Item, variants: &[Variant]) -> Vec<String> {
+        let had = self.names;
+        let mut all = self.shapes_of(variants);
+        if had > 0 && self.names == 0 {
+            // Beside shapes that declare something, a variant of any shape would not be tried.
+            all = self.shapes_of(variants);
+            let message = "the unions of the document, with the properties of their variants, are too large together";
+            let help = "from this union on, variants with properties are tried in the order of the document";
+            self.diagnostics.push(Diagnostic::warning(&item.pointer, message).with_help(help));
+        }
+        all
+    }
+
+    fn shapes_of(&mut self, variants: &[Variant]) -> Vec<String> {
+        let (types, names) = (&self.module.types, &mut self.names);
+        let shapes = |variant: &Variant| kinds_of(types, &variant.type_, names).iter().map(shape).collect::<Vec<_>>();
+        variants.iter().map(shapes).map(|shapes| shapes.join(" | ")).collect()
     }
 
     fn variants(&mut self, item: &Item, variants: &[&Variant], other: &str) {

@@ -12,6 +12,7 @@ use serde_core::de::{
 use serde_core::forward_to_deserialize_any;
 
 use super::decode::below;
+use super::doubts::note_dropped;
 use super::key::Key;
 use super::names::Literal;
 
@@ -52,6 +53,15 @@ impl<'de> Buffer<'de> {
             Buffer::List(items) => items.iter().map(Buffer::work).sum(),
             Buffer::Map(entries) => entries.iter().map(|(key, value)| key.0.len() / 64 + value.work()).sum(),
             Buffer::Text(text) => text.len() / 64,
+            _ => 0,
+        }
+    }
+
+    /// Counts the properties of all objects in this value.
+    fn properties(&self) -> usize {
+        match self {
+            Buffer::List(items) => items.iter().map(Buffer::properties).sum(),
+            Buffer::Map(entries) => entries.iter().map(|(_, value)| 1 + value.properties()).sum(),
             _ => 0,
         }
     }
@@ -209,6 +219,8 @@ impl<'de, E: Error> Deserializer<'de> for BufferReader<'_, 'de, E> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        // Here and not where records pass over a property: what is read from a text without a buffer need not count.
+        note_dropped(1 + self.buffer.properties());
         visitor.visit_unit()
     }
 

@@ -1,8 +1,15 @@
-//! Notes about a value that is being decoded: unknown constants that were kept, and doubts about its meaning.
+//! Notes about a value that is being decoded: what was dropped, unknown constants that were kept, and doubts about its meaning.
 
 use std::cell::Cell;
 
 thread_local! {
+    /// How many properties of buffered values no record declared so far: they were passed over, or a map or any JSON kept
+    /// them. Only differences of it are used.
+    static UNDECLARED: Cell<usize> = const { Cell::new(0) };
+
+    /// How many of these were passed over. Only differences of it are used.
+    static DROPPED: Cell<usize> = const { Cell::new(0) };
+
     /// The number of unknown constants and tags that were kept so far. Only differences of it are used.
     static UNKNOWN: Cell<usize> = const { Cell::new(0) };
 
@@ -46,6 +53,18 @@ pub(super) fn note_untagged() {
     STRICT.set(STRICT.get().map(|doubts| Doubts { is_untagged: true, ..doubts }));
 }
 
+/// Notes that a property was kept by a map, by any JSON, or by a record that does not declare it.
+#[inline]
+pub(super) fn note_kept() {
+    UNDECLARED.set(UNDECLARED.get().wrapping_add(1));
+}
+
+/// Notes that so many properties of a buffered value were passed over because nothing declares them.
+pub(super) fn note_dropped(properties: usize) {
+    UNDECLARED.set(UNDECLARED.get().wrapping_add(properties));
+    DROPPED.set(DROPPED.get().wrapping_add(properties));
+}
+
 /// Notes that a constant or a tag was kept although no variant of its enum or union has it.
 #[inline]
 pub(super) fn note_unknown() {
@@ -62,9 +81,22 @@ pub(super) fn is_strict() -> bool {
     STRICT.get().is_some()
 }
 
+/// What a variant does not take of a value as it is. The variant with the smallest loss is the likeliest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Loss {
+    /// How many properties no record declares, at any depth.
+    pub(super) undeclared: usize,
+    /// How many of these were passed over.
+    pub(super) dropped: usize,
+    /// The number of unknown constants and tags that were kept.
+    pub(super) unknown: usize,
+}
+
 /// All notes up to a moment, by which those of an attempt that is not chosen are undone.
 #[derive(Clone, Copy)]
 pub(super) struct Noted {
+    undeclared: usize,
+    dropped: usize,
     unknown: usize,
     strict: Option<Doubts>,
 }
@@ -72,17 +104,23 @@ pub(super) struct Noted {
 impl Noted {
     #[inline]
     pub(super) fn now() -> Self {
-        Self { unknown: UNKNOWN.get(), strict: STRICT.get() }
+        Self { undeclared: UNDECLARED.get(), dropped: DROPPED.get(), unknown: UNKNOWN.get(), strict: STRICT.get() }
     }
 
-    /// The number of unknown constants and tags that were kept since then.
+    /// What was lost since then.
     #[inline]
-    pub(super) fn unknown_since(self) -> usize {
-        UNKNOWN.get().wrapping_sub(self.unknown)
+    pub(super) fn lost_since(self) -> Loss {
+        Loss {
+            undeclared: UNDECLARED.get().wrapping_sub(self.undeclared),
+            dropped: DROPPED.get().wrapping_sub(self.dropped),
+            unknown: UNKNOWN.get().wrapping_sub(self.unknown),
+        }
     }
 
     /// Drops the notes that were made since then, or takes up these again.
     pub(super) fn restore(self) {
+        UNDECLARED.set(self.undeclared);
+        DROPPED.set(self.dropped);
         UNKNOWN.set(self.unknown);
         STRICT.set(self.strict);
     }

@@ -31,22 +31,27 @@ thread_local! {
     static MARKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What stands for a number that JSON has not, while its place is looked for.
-const MARK: &str = "\u{0}not finite\u{0}";
+/// What stands for a number that cannot be written, while its place is looked for. The message of its error follows.
+const MARK: &str = "\u{0}no number\u{0}";
+
+/// What `serde_json` says of an integer for which a `Value` has too few bits. JSON text has room for it.
+const OUT_OF_RANGE: &str = "number out of range";
 
 #[cold]
 fn refused<S: Serializer>(s: S, number: impl std::fmt::Display) -> Result<S::Ok, S::Error> {
-    if MARKS.get() {
-        s.serialize_str(MARK)
-    } else {
-        Err(S::Error::custom(format_args!("JSON has no number for {number}")))
-    }
+    let message = format!("JSON has no number for {number}");
+    if MARKS.get() { marked(s, &message) } else { Err(S::Error::custom(message)) }
 }
 
-/// The JSON pointer of the first number of a value that JSON has not; `None` if there is none.
+#[cold]
+fn marked<S: Serializer>(s: S, message: &str) -> Result<S::Ok, S::Error> {
+    s.serialize_str(&format!("{MARK}{message}"))
+}
+
+/// The JSON pointer of the first number for which writing the value failed with this error. `None` if there is none.
 #[cfg(feature = "registry")]
 #[cold]
-pub(crate) fn place<T: Serialize + ?Sized>(value: &T) -> Option<String> {
+pub(crate) fn place<T: Serialize + ?Sized>(value: &T, error: &str) -> Option<String> {
     struct Marks;
     impl Drop for Marks {
         fn drop(&mut self) {
@@ -57,19 +62,32 @@ pub(crate) fn place<T: Serialize + ?Sized>(value: &T) -> Option<String> {
     MARKS.set(true);
     let marked = serde_json::to_value(Finite(value));
     drop(marks);
-    below(&marked.ok()?, 0)
+    below(&marked.ok()?, error, 0)
 }
 
-/// The place of the mark in a value.
+/// The place of the mark of an error in a value.
 #[cfg(feature = "registry")]
-fn below(value: &Value, depth: usize) -> Option<String> {
-    let inside = |name: &str, part: &Value| Some(format!("/{}{}", escaped(name), below(part, depth + 1)?));
+fn below(value: &Value, error: &str, depth: usize) -> Option<String> {
+    let inside = |name: &str, part: &Value| Some(format!("/{}{}", escaped(name), below(part, error, depth + 1)?));
     match value {
         _ if depth > MAX_DEPTH => None,
-        Value::String(text) => (text == MARK).then(String::new),
+        Value::String(text) => text.strip_prefix(MARK).is_some_and(|told| error.ends_with(told)).then(String::new),
         Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| inside(&at.to_string(), item)),
         Value::Object(members) => members.iter().find_map(|(name, member)| inside(name, member)),
         _ => None,
+    }
+}
+
+/// The name of a part in a map. It has no marks: a number in it is written as a name.
+struct Key<T>(T);
+
+impl<T: Serialize + ?Sized> Serialize for Key<&T> {
+    #[inline]
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let marks = MARKS.replace(false);
+        let written = Finite(self.0).serialize(s);
+        MARKS.set(marks);
+        written
     }
 }
 
@@ -114,18 +132,28 @@ impl<S: Serializer> Serializer for Finite<S> {
         if number.is_finite() { self.0.serialize_f64(number) } else { refused(self.0, number) }
     }
 
+    #[inline]
+    fn serialize_i128(self, number: i128) -> Result<S::Ok, S::Error> {
+        let is_wide = u64::try_from(number).is_err() && i64::try_from(number).is_err();
+        if is_wide && MARKS.get() { marked(self.0, OUT_OF_RANGE) } else { self.0.serialize_i128(number) }
+    }
+
+    #[inline]
+    fn serialize_u128(self, number: u128) -> Result<S::Ok, S::Error> {
+        let is_wide = u64::try_from(number).is_err();
+        if is_wide && MARKS.get() { marked(self.0, OUT_OF_RANGE) } else { self.0.serialize_u128(number) }
+    }
+
     plain! {
         serialize_bool(value: bool);
         serialize_i8(value: i8);
         serialize_i16(value: i16);
         serialize_i32(value: i32);
         serialize_i64(value: i64);
-        serialize_i128(value: i128);
         serialize_u8(value: u8);
         serialize_u16(value: u16);
         serialize_u32(value: u32);
         serialize_u64(value: u64);
-        serialize_u128(value: u128);
         serialize_char(value: char);
         serialize_str(value: &str);
         serialize_bytes(value: &[u8]);
@@ -236,7 +264,7 @@ impl<S: SerializeMap> SerializeMap for Finite<S> {
 
     #[inline]
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), S::Error> {
-        self.0.serialize_key(&Finite(key))
+        self.0.serialize_key(&Key(key))
     }
 
     #[inline]
@@ -250,7 +278,7 @@ impl<S: SerializeMap> SerializeMap for Finite<S> {
         key: &K,
         value: &V,
     ) -> Result<(), S::Error> {
-        self.0.serialize_entry(&Finite(key), &Finite(value))
+        self.0.serialize_entry(&Key(key), &Finite(value))
     }
 
     #[inline]
@@ -269,7 +297,7 @@ mod tests {
 
     use super::Finite;
     #[cfg(feature = "registry")]
-    use super::place;
+    use super::{OUT_OF_RANGE, place};
 
     #[derive(Serialize)]
     struct Unit;
@@ -333,12 +361,42 @@ mod tests {
     #[cfg(feature = "registry")]
     #[test]
     fn the_place_of_a_number_that_json_has_not_is_found() {
+        let of = |number: &str| format!("it can't be written: JSON has no number for {number}");
         let deep = BTreeMap::from([("a/b", vec![Some(1.0), None, Some(f64::NAN)]), ("c", vec![Some(f64::INFINITY)])]);
-        assert_eq!(place(&Named { value: deep, none: None }).as_deref(), Some("/value/a~1b/2"));
-        assert_eq!(place(&f32::NAN).as_deref(), Some(""));
-        assert_eq!(place(&(1, "text")), None);
+        let deep = Named { value: deep, none: None };
+        assert_eq!(place(&deep, &of("NaN")).as_deref(), Some("/value/a~1b/2"));
+        assert_eq!(place(&deep, &of("inf")).as_deref(), Some("/value/c/0"));
+        assert_eq!(place(&f32::NAN, &of("NaN")).as_deref(), Some(""));
+        assert_eq!(place(&(1, "text"), &of("NaN")), None);
+        // A name in a map may be an integer of any size.
+        let (one, two) = (u128::MAX, u128::MAX - 1);
+        assert_eq!(place(&BTreeMap::from([(one, f64::NAN)]), &of("NaN")), Some(format!("/{one}")));
+        assert_eq!(place(&BTreeMap::from([(one, 1.0), (two, f64::NAN)]), &of("NaN")), Some(format!("/{two}")));
+        assert_eq!(place(&BTreeMap::from([(one, [two])]), OUT_OF_RANGE), Some(format!("/{one}/0")));
         // Nothing is marked afterwards.
         assert!(to_value(Finite(&f64::NAN)).is_err());
+    }
+
+    /// A text has integers of any size, so they are not what it fails for.
+    #[cfg(feature = "registry")]
+    #[test]
+    fn the_place_of_an_integer_that_is_too_large_for_a_value_is_found() {
+        let (least, most) = (i128::from(i64::MIN), i128::from(u64::MAX));
+        let numbers = (u128::from(u64::MAX), least, most, [u128::MAX], f64::NAN);
+        let value = to_value(Finite(&[u128::MAX])).unwrap_err().to_string();
+        assert_eq!(value, OUT_OF_RANGE);
+        assert_eq!(place(&numbers, &value).as_deref(), Some("/3/0"));
+        for number in [least - 1, most + 1, i128::MIN, i128::MAX] {
+            assert!(to_value(Finite(&number)).is_err());
+            assert_eq!(place(&number, &value).as_deref(), Some(""), "{number}");
+        }
+        for number in [least, most] {
+            assert!(to_value(Finite(&number)).is_ok());
+            assert_eq!(place(&number, &value), None, "{number}");
+        }
+        let text = to_string(&Finite(&numbers)).unwrap_err().to_string();
+        assert_eq!(place(&numbers, &text).as_deref(), Some("/4"), "{text}");
+        assert_eq!(to_string(&Finite(&u128::MAX)).unwrap(), u128::MAX.to_string());
     }
 
     #[test]

@@ -8,6 +8,8 @@ use serde_core::de::value::StrDeserializer;
 use serde_core::de::{Deserialize, DeserializeSeed, Deserializer, Error, Unexpected, Visitor};
 use serde_core::forward_to_deserialize_any;
 
+use super::doubts::note_kept;
+
 /// The name of a property.
 #[derive(Debug, Clone)]
 pub(super) struct Key<'de>(pub(super) Cow<'de, str>);
@@ -22,7 +24,8 @@ impl<'de> Key<'de> {
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_str(KeyVisitor)
+        // A map would ask for a text, which would count as kept.
+        d.deserialize_identifier(KeyVisitor)
     }
 }
 
@@ -84,6 +87,18 @@ impl<'de, E: Error> Deserializer<'de> for KeyReader<'_, 'de, E> {
         u128 deserialize_u128 visit_u128
     }
 
+    /// Only maps and any JSON ask for a text; records ask for an identifier.
+    #[inline]
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        note_kept();
+        self.deserialize_any(visitor)
+    }
+
+    #[inline]
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        self.deserialize_str(visitor)
+    }
+
     #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, E> {
         visitor.visit_newtype_struct(self)
@@ -99,7 +114,7 @@ impl<'de, E: Error> Deserializer<'de> for KeyReader<'_, 'de, E> {
     }
 
     forward_to_deserialize_any! {
-        bool f32 f64 char str string bytes byte_buf option unit unit_struct seq tuple tuple_struct map struct identifier
+        bool f32 f64 char bytes byte_buf option unit unit_struct seq tuple tuple_struct map struct identifier
         ignored_any
     }
 }

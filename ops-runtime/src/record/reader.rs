@@ -8,6 +8,7 @@ use serde_core::de::{self, Deserialize, DeserializeSeed, Deserializer, Error, Ig
 use serde_core::ser::{SerializeMap, Serializer};
 
 use super::Record;
+use super::doubts::note_kept;
 use super::json::GUESSED;
 
 /// The open object that a [`Record`] is read from.
@@ -310,6 +311,10 @@ impl<T: Record> Visitor<'_> for IndexOrKey<T> {
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Found, E> {
         let index = T::index(name);
-        Ok(if index < T::FIELDS.len() { Found::Declared(index) } else { Found::Extra(name.to_owned()) })
+        if index < T::FIELDS.len() {
+            return Ok(Found::Declared(index));
+        }
+        note_kept();
+        Ok(Found::Extra(name.to_owned()))
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::begun::Begun;
 use super::buffer::Buffer;
 use super::decode::below;
-use super::doubts::{note_unknown, note_untagged};
+use super::doubts::{Noted, note_unknown, note_untagged};
 use super::json::AHEAD;
 use super::key::Key;
 use super::names::Scalar;
@@ -88,10 +88,11 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
     pub fn read<T: Record>(self) -> Result<T, A::Error> {
         let tags = Tags { name: self.name, around: self.around };
         let sees_tag = T::IS_UNION || declares::<T>(self.name);
-        // Other types pass over what they do not declare.
-        let keeps = !T::IS_UNION && (T::KEEPS || T::Slots::COUNT == 0);
+        // Other types pass over what they do not declare. A tag of a union around this one is hidden from these, too: it is
+        // written again, so it must not count as dropped.
+        let keeps = T::KEEPS || T::Slots::COUNT == 0;
         let is_around = || self.around.is_some_and(|tags| tags.any(|name| !declares::<T>(name)));
-        let hides = keeps && (self.is_ahead && !sees_tag || is_around());
+        let hides = !T::IS_UNION && (keeps && self.is_ahead && !sees_tag || is_around());
         let hidden = if hides { Some(Hidden { tags, declares: declares::<T> }) } else { None };
         T::read_within(&mut Reader::new(self.chain(sees_tag, hidden)), Some(&tags))
     }
@@ -123,10 +124,10 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
 
     #[inline]
     fn chain(self, sees_tag: bool, hidden: Option<Hidden<'a>>) -> Chain<'de, 'a, A> {
-        let Self { name, tag, before, rest, is_ahead, .. } = self;
+        let Self { name, tag, before, rest, is_ahead, around } = self;
         let tag = tag.filter(|_| sees_tag && !is_ahead);
         let is_rest = tag.is_none() && before.is_empty() && hidden.is_none();
-        Chain { name, tag, before: before.into_iter(), rest, next: None, hidden, is_rest }
+        Chain { name, around, tag, before: before.into_iter(), rest, next: None, hidden, is_rest }
     }
 
     /// Keeps the whole object of a tag that no variant has, or without a tag.
@@ -139,6 +140,8 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
         if self.tag.is_none() {
             note_untagged();
         }
+        // What is kept counts as one unknown tag, however many properties it has.
+        let noted = Noted::now();
         let mut map = Map::new();
         if let Some(tag) = self.tag.filter(|_| !self.is_ahead) {
             map.insert(self.name.to_owned(), Value::deserialize(tag.reader())?);
@@ -153,6 +156,7 @@ impl<'de, 'a, A: MapAccess<'de>> Tagged<'de, 'a, A> {
                 map.insert(key, value);
             }
         }
+        noted.restore();
         Ok(Value::Object(map))
     }
 }
@@ -207,7 +211,7 @@ pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Err
     }
 }
 
-/// The tags that are kept from a variant, as it would keep them without declaring them.
+/// The tags that are kept from a variant, as it would keep them without declaring them, or drop them.
 struct Hidden<'a> {
     tags: Tags<'a>,
     declares: fn(&str) -> bool,
@@ -222,6 +226,7 @@ impl Hidden<'_> {
 /// The tag, what precedes it, and the rest of the object, as one object.
 struct Chain<'de, 'a, A> {
     name: &'static str,
+    around: Option<&'a Tags<'a>>,
     tag: Option<Buffer<'de>>,
     before: vec::IntoIter<(Key<'de>, Buffer<'de>)>,
     rest: &'a mut A,
@@ -271,7 +276,9 @@ impl<'de, A: MapAccess<'de>> Chain<'de, '_, A> {
             if !is_hidden(&key) {
                 return key.read(seed).map(Some);
             }
+            let noted = Noted::now();
             self.rest.next_value::<IgnoredAny>()?;
+            noted.restore();
         }
         Ok(None)
     }
@@ -280,7 +287,15 @@ impl<'de, A: MapAccess<'de>> Chain<'de, '_, A> {
     fn value_before<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         match self.next.take() {
             None => self.rest.next_value_seed(seed),
-            Some((key, value)) => read(&value, &key, seed),
+            Some((key, value)) => {
+                let noted = Noted::now();
+                let found = read(&value, &key, seed);
+                // A type of the user's may pass over its tag, and those of unions around, which are written again.
+                if key == self.name || self.around.is_some_and(|tags| tags.any(|name| name == key)) {
+                    noted.restore();
+                }
+                found
+            }
         }
     }
 }

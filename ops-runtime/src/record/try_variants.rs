@@ -5,14 +5,14 @@ use std::cell::Cell;
 use serde_core::de::Error;
 
 use super::buffer::Buffer;
-use super::doubts::{Noted, is_strict, note_passed_over};
+use super::doubts::{Loss, Noted, is_strict, note_passed_over};
 use super::reader::short;
 use super::untagged::{Kind, Score, Untagged, candidates, takes_anything};
 
 /// The work that any value may cost, in units of [`Buffer::work`].
 const WORK: usize = 100_000;
 
-/// How many times its own work a value may cost on top.
+/// How many times its own work a value may cost on top, and how many times the search for a better variant may.
 const TIMES: usize = 64;
 
 thread_local! {
@@ -22,14 +22,13 @@ thread_local! {
     /// in its depth. Decoding runs on one thread, which is what lets the levels share their account here.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
 
-    /// The work that is left for a better variant, after one took the value with unknown constants. It has an account of its
-    /// own, so that a value with many unknown constants can still be read. `None` during that search: then [`LEFT`] is this
+    /// The work that is left for a better variant, after one took the value with a [`Loss`]. It has an account of its own, so
+    /// that a value of which every variant loses something can still be read. `None` during that search: then [`LEFT`] is this
     /// account.
     static SPARE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Reads a value. If that fails, the unknown constants and doubts that were noted meanwhile are forgotten: they are about no
-/// result.
+/// Reads a value. If that fails, the losses and doubts that were noted meanwhile are forgotten: they are about no result.
 pub(super) fn attempt<T, E>(read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let before = Noted::now();
     let read = read();
@@ -48,9 +47,10 @@ impl Account {
     fn open(work: usize) -> Self {
         let outermost = LEFT.get().is_none();
         if outermost {
-            let most = Some(work.saturating_mul(TIMES).saturating_add(WORK));
-            LEFT.set(most);
-            SPARE.set(most);
+            let most = work.saturating_mul(TIMES);
+            LEFT.set(Some(most.saturating_add(WORK)));
+            // Without the minimum: each of many small values would cost it.
+            SPARE.set(Some(most));
         }
         Self { outermost }
     }
@@ -92,16 +92,16 @@ impl Drop for Sparing {
 
 /// Attempts to read one value as several variants.
 pub(super) struct Attempts<U, E> {
-    /// The value as the variant with the fewest unknown constants so far.
+    /// The value as the variant with the smallest loss so far.
     best: Option<Taken<U>>,
     /// The error of the likeliest variant that failed.
     failure: Option<E>,
 }
 
-/// A value that was read as a variant, with unknown constants.
+/// A value that was read as a variant, with a loss.
 struct Taken<U> {
     read: U,
-    unknown: usize,
+    loss: Loss,
     noted: Noted,
 }
 
@@ -110,13 +110,23 @@ impl<U: Untagged, E: Error> Attempts<U, E> {
         Self { best: None, failure: None }
     }
 
-    /// Reads the value as a variant; `None` if that fails, or if another variant may know more of its constants.
+    /// Reads the value as a variant; `None` if that fails, or if another variant may lose less of it. The variants that may
+    /// lose less leave as many of the value's own properties undeclared as this one: `undeclared`.
     #[inline]
-    pub(super) fn run(&mut self, variant: usize, value: &Buffer<'_>) -> Option<U> {
+    pub(super) fn run(&mut self, variant: usize, value: &Buffer<'_>, undeclared: usize) -> Option<U> {
         let before = Noted::now();
         match U::read(variant, value.reader()) {
-            Ok(read) if before.unknown_since() == 0 => return Some(read),
-            Ok(read) => self.take(read, before.unknown_since()),
+            Ok(read) => {
+                let loss = before.lost_since();
+                let is_least = self.best.as_ref().is_none_or(|best| loss < best.loss);
+                let avoidable = Loss { undeclared: loss.undeclared.saturating_sub(undeclared), ..loss };
+                if is_least && avoidable == Loss::default() {
+                    return Some(read);
+                }
+                if is_least {
+                    self.best = Some(Taken { read, loss, noted: Noted::now() });
+                }
+            }
             Err(error) => self.failure = self.failure.take().or(Some(error)),
         }
         // The notes of this attempt count only if it is chosen in the end.
@@ -124,23 +134,18 @@ impl<U: Untagged, E: Error> Attempts<U, E> {
         None
     }
 
-    fn take(&mut self, read: U, unknown: usize) {
-        if self.best.as_ref().is_none_or(|best| unknown < best.unknown) {
-            self.best = Some(Taken { read, unknown, noted: Noted::now() });
-        }
-    }
-
-    /// Returns the value as the variant with the fewest unknown constants.
+    /// Returns the value as the variant with the smallest loss.
     ///
     /// # Errors
     ///
     /// When no variant took it: the error of the likeliest variant, or `otherwise` if none was tried.
     pub(super) fn end(self, otherwise: impl FnOnce() -> E) -> Result<U, E> {
-        let Some(Taken { read, noted, .. }) = self.best else {
+        let Some(Taken { read, loss, noted }) = self.best else {
             return Err(self.failure.unwrap_or_else(otherwise));
         };
         noted.restore();
-        if self.failure.is_some() {
+        // What is undeclared causes no doubt: schemas allow undeclared properties.
+        if self.failure.is_some() && loss.unknown > 0 {
             note_passed_over();
         }
         Ok(read)
@@ -188,14 +193,15 @@ fn first<U: Untagged, E: Error>(candidates: Vec<(Score, usize)>, value: &Buffer<
     }
     let most = candidates.first().map(|(score, _)| *score).unwrap_or_default();
     let work = value.work();
+    let properties = if let Buffer::Map(entries) = value { entries.len() } else { 0 };
     let _account = Account::open(work);
     let mut attempts = Attempts::new();
     // The score of the first variant that took the value, and the account for the search for a better one.
     let mut taken: Option<(Score, Sparing)> = None;
     for (score, variant) in candidates {
         let is_less = match &taken {
-            // An unknown constant is no reason to choose a variant that would drop properties of the value.
-            Some((taken, _)) => score.declared < taken.declared || score.declared == 0 && score < *taken,
+            // A loss is no reason to choose a variant that declares fewer properties of the value, or keeps fewer.
+            Some((taken, _)) => score < *taken,
             None => score < most && is_strict(),
         };
         if is_less {
@@ -207,7 +213,9 @@ fn first<U: Untagged, E: Error>(candidates: Vec<(Score, usize)>, value: &Buffer<
             }
             return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
         }
-        if let Some(read) = attempts.run(variant, value) {
+        // The shape of anything does not tell what the variant declares.
+        let undeclared = if takes_anything::<U>(variant) { 0 } else { properties.saturating_sub(score.declared) };
+        if let Some(read) = attempts.run(variant, value, undeclared) {
             return Ok(read);
         }
         if taken.is_none() && attempts.best.is_some() {

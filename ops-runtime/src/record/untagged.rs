@@ -218,7 +218,7 @@ impl<U: Untagged> UntaggedVisitor<U> {
         }
         let mut attempts = Attempts::new();
         for variant in variants::<U>(kind) {
-            if let Some(read) = attempts.run(variant, plain) {
+            if let Some(read) = attempts.run(variant, plain, 0) {
                 return Ok(read);
             }
         }
@@ -421,5 +421,26 @@ mod tests {
         let (read, doubts) = outer("done");
         let done = Mixed::Late(vec![Late::Done]);
         assert_eq!((read.unwrap(), doubts), (Outer::Mixed([("a".to_owned(), done)].into()), doubted(false)));
+    }
+
+    /// Schemas allow undeclared properties, so what is dropped is no reason to repair the value as a variant that failed.
+    #[test]
+    fn no_doubt_is_told_of_what_is_dropped() {
+        use super::super::doubts::{Doubts, strictly};
+
+        #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        struct Cat {
+            claws: i64,
+        }
+
+        #[derive(Debug, PartialEq)]
+        enum Mixed {
+            Numbers(Vec<i64>),
+            Cats(Vec<Cat>),
+        }
+        crate::__untagged!(Mixed { Array => Numbers, Array => Cats });
+
+        let (read, doubts) = strictly(|| from_value::<Mixed>(&json!([{ "claws": 1, "new": 2 }])));
+        assert_eq!((read.unwrap(), doubts), (Mixed::Cats(vec![Cat { claws: 1 }]), Doubts::default()));
     }
 }

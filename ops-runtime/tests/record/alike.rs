@@ -330,7 +330,7 @@ fn of_variants_that_declare_as_much_one_that_keeps_the_rest_is_meant() {
 
 /// Without a limit, each level would be read twice for each level above it.
 #[test]
-fn unknown_constants_cost_no_exponential_time() {
+fn unknown_constants_and_undeclared_properties_cost_no_exponential_time() {
     let steps = |levels: usize, state: &str| {
         format!(r#"{}{{"state": "{state}"}}{}"#, r#"{"next": "#.repeat(levels), "}".repeat(levels))
     };
@@ -339,6 +339,7 @@ fn unknown_constants_cost_no_exponential_time() {
         (100, "lost", Step::Early(EarlyStep { next: None, state: Some(Early::Other("lost".into())) }.into())),
         (100, "done", Step::Late(LateStep { next: None, state: Some(Late::Done) }.into())),
         (3, "queued", Step::Early(EarlyStep { next: None, state: Some(Early::Queued) }.into())),
+        (100, r#"queued", "new": "1"#, Step::Early(EarlyStep { next: None, state: Some(Early::Queued) }.into())),
     ] {
         let mut step = from_str::<Step>(&steps(levels, state)).unwrap();
         for level in 0..levels {
@@ -347,5 +348,9 @@ fn unknown_constants_cost_no_exponential_time() {
         }
         assert_eq!(step, expected);
     }
+    // Each value of a list has a limit of its own, by its size.
+    let chain = format!("{}{{\"new\": 1}}{}", r#"{"next": "#.repeat(12), r#", "new": 1}"#.repeat(12));
+    let list = format!("[{}]", vec![chain; 1_000].join(", "));
+    assert_eq!(from_str::<Vec<Step>>(&list).unwrap().len(), 1_000);
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }

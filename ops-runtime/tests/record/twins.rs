@@ -265,7 +265,7 @@ fn shape() -> BoxedStrategy<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(crate::seeded::config(400))]
 
     #[test]
     fn records_agree(json in pet()) {

@@ -239,7 +239,7 @@ fn spoilt() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::seeded::config(700))]
 
     #[test]
     fn soup_reads_alike(text in soup()) {
