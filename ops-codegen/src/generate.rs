@@ -247,7 +247,7 @@ impl Generator {
     /// compiler error. The declared errors of an operation become a `CallError`, by `?` or `.into()`:
     /// `ops_runtime::serve` sends their status and their body. A range of statuses becomes its first, and `Default`
     /// becomes 500; `ErrorResponse::new(503, body)` has any other. Of several successes, the output's variant selects
-    /// the status.
+    /// the status: that of a range is its first that no other success describes.
     ///
     /// Inputs are checked by the document before a method gets them. A property that was not sent is `None`, even if
     /// the document has a default. Outputs are checked by the registry's policy. With `OutputPolicy::Repair`, the
@@ -350,7 +350,7 @@ impl Generator {
             // A field that now accepts any JSON lacks the traits of its type.
             derive_less(&mut module.types, &mut diagnostics);
         }
-        let source = render(&module, &self.runtime);
+        let source = render(&module, &self.runtime, &mut diagnostics);
         Diagnostic::bound(&mut diagnostics);
         let others = module.others.take().map(|specs| others(api, specs));
         (Generated { source, diagnostics, others, names: module.names }, faults)

@@ -41,8 +41,8 @@
 //! | `object` without properties | `BTreeMap<String, _>`; with `additionalProperties: false`, an empty struct |
 //! | `array`, `prefixItems` | `Vec<_>`, a tuple |
 //! | `string` | `String`; `Body` for `format: binary`; a type for dates, UUIDs and URLs by [`Generator::with_format`] |
-//! | `integer` | `i64`; `i32`, `u32` and `u64` by `format`, and `u64` if the limits need it |
-//! | `number` | `f64` |
+//! | `integer` | `i64`; `i32`, `u32` or `u64` if `format` names it; `i32` for 8 and 16 bits; `i64` if `minimum` or `maximum` exceeds an `i32` or `u32`; `u64` if `minimum` is at least 0 and `maximum` exceeds `i64` |
+//! | `number` | `f64`; an integer, as above, if `format` names one |
 //! | `enum`, `const` | an enum that keeps unknown values |
 //! | `oneOf`, `anyOf`, `type: [..]` | `Option<_>` for `null`, an enum by tag, or an enum by shape |
 //! | `allOf` | one type that satisfies all |
@@ -64,9 +64,12 @@
 //!
 //! Names that are taken get a number, in the order in which the operations reach their types. An operation is named before
 //! the schemas that it reaches, and after those that earlier operations reach. Additions at the end of a document do not
-//! change earlier names, with two exceptions. The traits `Methods` and `Server` get a number if a schema has the name. The
-//! variant for unknown values is `Other`, but `Unknown` if the document has a value of that name. A
-//! [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out, made less precise or renamed.
+//! change earlier names, with three exceptions. The traits `Methods` and `Server` get a number if a schema has the name. The
+//! variant for unknown values is `Other`, but `Unknown` if the document has a value of that name. Nested schemas that are
+//! alike share a type, until an added operation uses one of them otherwise: it receives what was only sent, sends what was
+//! only received, or sends explicit nulls. If they have defaults or `readOnly`, `writeOnly` or nullable properties, that one
+//! gets a type of its own. A [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out, made less precise
+//! or renamed.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;
@@ -102,6 +105,9 @@ mod rename;
 mod render;
 #[doc(hidden)]
 pub mod report;
+#[cfg(test)]
+#[path = "../../tests/src/seeded.rs"]
+mod seeded;
 mod select;
 mod settings;
 mod types;

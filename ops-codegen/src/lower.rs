@@ -9,6 +9,7 @@ mod custom;
 mod default;
 mod depth;
 mod direction;
+mod endless;
 mod finish;
 mod fold;
 mod null;
@@ -22,7 +23,7 @@ mod source;
 mod union;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use ops_runtime::spec::Diagnostic;
@@ -43,10 +44,11 @@ use view::{View, is_flat};
 /// Schemas nested deeper inside one definition are any JSON.
 const DEEPEST: usize = 48;
 
-/// How many values the schemas of any document may have after merging, and how many more for each value before.
+/// How many values the schemas of any document may have after merging, and how many more for each value of a schema that is
+/// reached. What comes later in a document changes nothing for what is reached before.
 ///
 /// Beyond, the rest of the document is any JSON.
-const BUDGET: (usize, usize) = (200_000, 16);
+const BUDGET: (usize, usize) = (1_000_000, 16);
 
 /// A pointer of more bytes is not extended.
 const LONGEST: usize = 2_000;
@@ -115,6 +117,13 @@ pub(crate) enum Lowered {
 /// The reason why schemas cannot be combined.
 pub(crate) struct Clash(pub(crate) String);
 
+/// A schema that is being lowered, or that contains itself.
+struct Merged {
+    site: Site,
+    /// Its type, once something inside needs it.
+    item: Option<ItemId>,
+}
+
 /// The work of lowering one API.
 pub(crate) struct Lowering<'a> {
     source: &'a Source,
@@ -131,6 +140,10 @@ pub(crate) struct Lowering<'a> {
     of_heirs: BTreeMap<(String, String), Rc<View>>,
     /// The definitions whose views are being made, the outermost first.
     open: Vec<String>,
+    /// The schemas of the definition that others are merged into: those that are being lowered, and that contain themselves.
+    merged: HashMap<Value, Merged>,
+    /// The definitions that have added to the budget.
+    counted: HashSet<String>,
     budget: usize,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -148,7 +161,9 @@ impl<'a> Lowering<'a> {
             too_large: BTreeSet::new(),
             of_heirs: BTreeMap::new(),
             open: Vec::new(),
-            budget: source.size().saturating_mul(BUDGET.1).saturating_add(BUDGET.0),
+            merged: HashMap::new(),
+            counted: HashSet::new(),
+            budget: BUDGET.0,
             diagnostics: Vec::new(),
         }
     }
@@ -183,36 +198,57 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Adds the budget for a schema that is no definition.
+    /// Adds the budget for a schema that is reached.
     fn grow(&mut self, schema: &Value) {
         self.budget = self.budget.saturating_add(size_of(schema).saturating_mul(BUDGET.1));
+    }
+
+    /// Adds the budget for a definition when it is reached for the first time.
+    fn reach(&mut self, name: &str) {
+        if let Some(schema) = self.source.get(name)
+            && !self.counted.contains(name)
+        {
+            self.counted.insert(name.to_owned());
+            self.grow(schema);
+        }
     }
 
     fn drain(&mut self) {
         while let Some((id, name)) = self.queue.pop_front() {
             let Some(schema) = self.source.get(&name) else { continue };
             let site = Site::of(&name);
+            self.merged.clear();
             let lowered = self.shape(schema, &site);
-            let shape = match lowered {
-                Lowered::Type(type_) => Shape::Alias(type_),
-                Lowered::Shape(shape) => shape,
-                Lowered::Nullable(shape) => {
-                    let inner = self.add(shape, &site.inside("value", &[]), schema.as_object());
-                    Shape::Alias(Type::Named(inner).nullable())
-                }
-            };
-            if let Some(item) = self.types.items.get_mut(id) {
-                item.docs = text(schema.as_object());
-                item.shape = shape;
+            self.fill(id, lowered, &site, schema.as_object());
+        }
+        self.merged.clear();
+    }
+
+    /// Gives an item that was added before its shape was known what its schema became.
+    fn fill(&mut self, id: ItemId, lowered: Lowered, site: &Site, schema: Option<&Object>) {
+        let shape = match lowered {
+            Lowered::Type(type_) => Shape::Alias(type_),
+            Lowered::Shape(shape) => shape,
+            Lowered::Nullable(shape) => {
+                let inner = self.add(shape, &site.inside("value", &[]), schema);
+                Shape::Alias(Type::Named(inner).nullable())
             }
+        };
+        if let Some(item) = self.types.items.get_mut(id) {
+            item.docs = text(schema);
+            item.shape = shape;
         }
     }
 
     /// Lowers a schema to the type that is written at its use.
     pub(crate) fn lower(&mut self, schema: &Value, site: &Site) -> Type {
-        let lowered = self.shape(schema, site);
-        let empty = Object::new();
-        self.place(lowered, site, schema.as_object().unwrap_or(&empty))
+        match schema.as_object() {
+            Some(object) if self.merges(object) => self.lower_merged(schema, object, site),
+            object => {
+                let lowered = self.shape(schema, site);
+                self.place(lowered, site, object.unwrap_or(&Object::new()))
+            }
+        }
     }
 
     fn place(&mut self, lowered: Lowered, site: &Site, schema: &Object) -> Type {
@@ -337,6 +373,7 @@ impl<'a> Lowering<'a> {
             item.subject = format!("The definition `{name}`.");
         }
         self.by_name.insert(name.to_owned(), id);
+        self.reach(name);
         self.queue.push_back((id, name.to_owned()));
         id
     }

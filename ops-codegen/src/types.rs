@@ -1,7 +1,7 @@
 //! The canonical form between JSON Schemas and Rust: schemas are lowered to it, and source is rendered from it.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -29,6 +29,13 @@ pub(crate) struct Types {
     anything: RefCell<HashMap<ItemId, bool>>,
     /// Items whose shapes are too many to be looked through, by how deep they lie: with so much room or less.
     pub(crate) endless: RefCell<HashMap<(ItemId, usize), usize>>,
+    /// How many properties of the defaults that were made into literals no record declares, and how many of these are dropped.
+    /// Only differences of it are used.
+    pub(crate) undeclared: Cell<[usize; 2]>,
+    /// What comparing defaults with the variants of unions may still cost, in names of properties and in comparisons.
+    pub(crate) names: Cell<usize>,
+    /// How many properties, with the values of their defaults, the default that is being made into a literal may still leave out.
+    pub(crate) inner: Cell<usize>,
 }
 
 /// A type that has a name.
@@ -336,22 +343,52 @@ pub(crate) struct Variant {
     pub(crate) successes: Vec<u16>,
 }
 
+/// True if two values are the same constant: `1.0` is `1`.
+pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
+    by_value(one) == by_value(other)
+}
+
+/// The value, as an integer if it is a number without a fraction.
+fn by_value(value: &Value) -> Cow<'_, Value> {
+    match whole(value).and_then(|whole| i64::try_from(whole).ok()) {
+        Some(integer) if value.is_f64() => Cow::Owned(integer.into()),
+        _ => Cow::Borrowed(value),
+    }
+}
+
+/// The number as an integer, if it is one: `20`, but also `20.0`.
+pub(crate) fn whole(value: &Value) -> Option<i128> {
+    let exact = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    exact.or_else(|| {
+        let float = value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0)?;
+        // A number of this kind is printed with all its digits.
+        format!("{float:.0}").parse().ok()
+    })
+}
+
 impl Types {
+    /// Counts properties that no record declares: those that are kept, and those that are dropped.
+    pub(crate) fn note_undeclared(&self, kept: usize, dropped: usize) {
+        let [all, lost] = self.undeclared.get();
+        self.undeclared.set([all + kept + dropped, lost + dropped]);
+    }
+
     pub(crate) fn get(&self, id: ItemId) -> Option<&Item> {
         self.items.get(id)
     }
 
-    /// The position of a value among the constants of an item.
+    /// The position of a value among the constants of an item. `1.0` is the constant `1`.
     pub(crate) fn position(&self, id: ItemId, constants: &[Constant], value: &Value) -> Option<usize> {
         const FEW: usize = 32;
+        let value = by_value(value);
         if constants.len() <= FEW {
-            return constants.iter().position(|constant| constant.value == *value);
+            return constants.iter().position(|constant| by_value(&constant.value) == value);
         }
         let mut index = self.index.borrow_mut();
         let positions = index.entry(id).or_insert_with(|| {
-            constants.iter().enumerate().map(|(at, constant)| (constant.value.clone(), at)).collect()
+            constants.iter().enumerate().map(|(at, constant)| (by_value(&constant.value).into_owned(), at)).collect()
         });
-        positions.get(value).copied()
+        positions.get(&*value).copied()
     }
 
     /// Forgets lookups by the numbers of items, which have changed.

@@ -4,7 +4,7 @@ mod folder;
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use folder::{Folder, SHOP};
 use ops_codegen::{Builder, Generator};
@@ -14,6 +14,10 @@ const LIB: &str = "fn f() { client.execute::<shop::ShowPet>(7); let _: shop::Pet
 
 /// Runs this test as the build script of a package in a folder, and gives what it prints.
 fn script(folder: &Folder, test: &str, step: &str) -> Vec<String> {
+    // Cargo makes it.
+    std::fs::create_dir_all(folder.0.join("out")).unwrap();
+    // The kernel's clock for files ticks every few milliseconds: what was saved before is older than this build.
+    std::thread::sleep(Duration::from_millis(50));
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture"]).current_dir(&folder.0).env("OPS_STEP", step);
     let output = command.env("CARGO_MANIFEST_DIR", &folder.0).env("OUT_DIR", folder.0.join("out")).output().unwrap();
@@ -37,11 +41,18 @@ fn builder() -> Option<Builder> {
     }
 }
 
+/// A package whose document was saved a while ago.
 fn package(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.write("apis/shop.yaml", SHOP);
     folder.write("src/lib.rs", LIB);
+    set_saved(&folder, SystemTime::now() - Duration::from_secs(60));
     folder
+}
+
+fn set_saved(folder: &Folder, time: SystemTime) {
+    let document = std::fs::File::options().write(true).open(folder.0.join("apis/shop.yaml")).unwrap();
+    document.set_modified(time).unwrap();
 }
 
 /// What so many builders noted, and when.
@@ -75,6 +86,27 @@ fn what_another_build_wrote_is_made_anew() {
     assert!(folder.read("out/shop.rs") == used);
 }
 
+/// The clock of the machine that has saved a document may be ahead. Its change is noticed all the same, and nothing is made twice.
+#[test]
+fn a_document_that_is_dated_in_the_future_is_read_again_if_it_changes() {
+    if let Some(builder) = builder() {
+        return builder.build().unwrap();
+    }
+    let folder = package("dated");
+    let build = || script(&folder, "a_document_that_is_dated_in_the_future_is_read_again_if_it_changes", "used");
+    let saved = SystemTime::now() + Duration::from_secs(3600);
+    for (text, field) in [(SHOP.to_owned(), "pub tags:"), (SHOP.replace("tags:", "tips:"), "pub tips:")] {
+        folder.write("apis/shop.yaml", &text);
+        set_saved(&folder, saved);
+        let told = build();
+        assert!(folder.read("out/shop.rs").contains(field), "{field}");
+        if cfg!(unix) {
+            let written = notes(&folder, 1);
+            assert_eq!((build(), notes(&folder, 1)), (told, written));
+        }
+    }
+}
+
 /// It has times and paths of this machine, and is read again at each edit of the sources.
 #[test]
 fn what_a_build_notes_is_not_among_the_sources() {
@@ -82,8 +114,6 @@ fn what_a_build_notes_is_not_among_the_sources() {
         return builder.with_out_dir("src/api").build().unwrap();
     }
     let folder = package("notes");
-    // Cargo has made it.
-    std::fs::create_dir_all(folder.0.join("out")).unwrap();
     let build = || script(&folder, "what_a_build_notes_is_not_among_the_sources", "used");
     let told = build();
     let written = notes(&folder, 1);
@@ -100,7 +130,6 @@ fn two_builders_of_one_document_note_two_builds() {
         return ["gen/a", "gen/b"].iter().for_each(|out| builder.clone().with_out_dir(out).build().unwrap());
     }
     let folder = package("both");
-    std::fs::create_dir_all(folder.0.join("out")).unwrap();
     let build = || script(&folder, "two_builders_of_one_document_note_two_builds", "used");
     let told = build();
     let written = notes(&folder, 2);

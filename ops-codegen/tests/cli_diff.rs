@@ -175,6 +175,10 @@ fn the_lines_of_what_is_gone_though_no_call_fails() {
     ];
     assert_eq!((status, lines), (0, wanted.map(str::to_owned).to_vec()), "{stderr}");
     assert!(stderr.contains("3 changes, none of which breaks callers"), "{stderr}");
+    // The help says so.
+    let (_, help, _) = folder.ops(&["diff", "--help"]);
+    let said = "No call fails if a declared error, an optional property of a response or the name of a schema is gone";
+    assert!(help.contains(said), "{help}");
 }
 
 #[test]

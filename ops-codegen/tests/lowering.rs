@@ -5,6 +5,8 @@
 mod defaults;
 #[path = "lowering/nulls.rs"]
 mod nulls;
+#[path = "lowering/tables.rs"]
+mod tables;
 #[path = "lowering/unions.rs"]
 mod unions;
 
@@ -284,6 +286,58 @@ fn a_tuple_that_holds_itself_by_a_name_is_said() {
         told,
         [("/$defs/Loop", "the definition refers to nothing but itself"), ("/$defs/Name", held), ("/$defs/Pair", held)]
     );
+}
+
+/// A schema that is merged with the one around it has itself inside: it is one type, not one for each level.
+#[test]
+fn a_schema_that_merging_puts_into_itself_is_one_type() {
+    let node = || json!({ "$ref": "#/$defs/Node" });
+    let more = |name: &str| json!({ "type": "object", "properties": { name: { "type": "integer" } } });
+    let definition = json!({ "type": "object", "properties": {
+        "children": { "type": "array", "items": { "allOf": [node(), more("weight")] } },
+        "next": { "anyOf": [{ "allOf": [node(), more("step")] }, { "type": "null" }] },
+        "other": { "oneOf": [{ "allOf": [node(), more("way")], "required": ["way"] }, { "type": "string" }] },
+    } });
+    let Generated { source, diagnostics, .. } = generate(vec![("Node", definition)], node());
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let types = source.lines().filter(|line| line.starts_with("pub struct Node") || line.starts_with("pub enum Node"));
+    assert_eq!(
+        types.collect::<Vec<_>>(),
+        [
+            "pub struct Node {",
+            "pub struct NodeChildrenItem {",
+            "pub struct NodeNextValue {",
+            "pub enum NodeOther {",
+            "pub struct NodeChildrenItemNextOtherWithChildren {",
+        ]
+    );
+    let fields = "    pub children: Option<Vec<NodeChildrenItem>>,\n    pub next: Option<NodeNextValue>,\n    \
+                  pub other: Option<NodeOther>,\n";
+    for expected in [
+        format!("pub struct Node {{\n{fields}}}"),
+        format!("pub struct NodeChildrenItem {{\n{fields}    pub weight: Option<i64>,\n}}"),
+        "pub enum NodeOther {\n    WithChildren(NodeChildrenItemNextOtherWithChildren),\n".to_owned(),
+    ] {
+        assert!(source.contains(&expected), "{expected}: {source}");
+    }
+    // What has properties only under a condition is merged, too.
+    let more = || json!({ "properties": { "more": { "type": "string" } } });
+    for child in [
+        json!({ "$ref": "#/$defs/Node", "if": { "required": ["a"] }, "then": more() }),
+        json!({ "allOf": [node()], "if": { "required": ["a"] }, "then": more() }),
+        json!({ "allOf": [node(), { "dependentSchemas": { "a": more() } }] }),
+    ] {
+        let definition = json!({ "type": "object", "properties": { "child": child } });
+        let Generated { source, diagnostics, .. } = generate(vec![("Node", definition)], node());
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(source.matches("pub struct Node").count(), 2, "{source}");
+        for expected in [
+            "pub struct Node {\n    pub child: Option<NodeChild>,\n}",
+            "pub struct NodeChild {\n    pub child: Option<Box<NodeChild>>,\n    pub more: Option<String>,\n}",
+        ] {
+            assert!(source.contains(expected), "{expected}: {source}");
+        }
+    }
 }
 
 #[test]

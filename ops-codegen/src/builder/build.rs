@@ -139,12 +139,13 @@ impl Builder {
             warn(&lines);
             return Ok(());
         }
+        let begun = note.begin();
         let modules = self.generate_for(Some(sources.names.clone()))?;
         rerun(self.read_by(&modules));
         let (written, lines) = self.write(&out_dir, &modules, settings)?;
         let known = modules.iter().flat_map(|module| &module.generated.names).collect();
         let made = Made { files: self.read_by(&modules).into_iter().cloned().collect(), known, written, lines };
-        note.write(&sources.names, &made);
+        note.write(begun, &sources.names, &made);
         include(&made.written);
         warn(&made.lines);
         Ok(())

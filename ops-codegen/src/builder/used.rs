@@ -1,9 +1,10 @@
 //! Collects the identifiers in a crate's sources, and detects if they changed since the last build.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::output::is_generated;
 
@@ -117,12 +118,40 @@ pub(super) struct Note {
     files_only: bool,
 }
 
-/// What tells whether a file has changed: its length and its time.
-type Stamp = (u64, SystemTime);
+/// What tells whether a file has changed.
+#[derive(Debug, Clone, Copy, Hash)]
+struct Stamp {
+    length: u64,
+    modified: SystemTime,
+    /// When it became what it is.
+    changed: SystemTime,
+}
 
 fn stamp(file: &Path) -> Option<Stamp> {
     let about = std::fs::metadata(file).ok()?;
-    Some((about.len(), about.modified().ok()?))
+    Some(Stamp { length: about.len(), modified: about.modified().ok()?, changed: changed(&about)? })
+}
+
+/// When the kernel changed a file last. It uses its own clock, also for a file that is renamed, or gets the time of an older one.
+#[cfg(unix)]
+fn changed(about: &Metadata) -> Option<SystemTime> {
+    use std::os::unix::fs::MetadataExt as _;
+    let nanos = u32::try_from(about.ctime_nsec()).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(u64::try_from(about.ctime()).ok()?, nanos))
+}
+
+/// When a file was modified. A file that is renamed keeps this time.
+#[cfg(not(unix))]
+fn changed(about: &Metadata) -> Option<SystemTime> {
+    about.modified().ok()
+}
+
+/// True if a file that changed at this time has not changed since a build began.
+fn is_before(changed: SystemTime, begun: SystemTime) -> bool {
+    let fraction = changed.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
+    // Some file systems count in steps of up to two seconds, and round down.
+    let step = if fraction == 0 { Duration::from_secs(2) } else { Duration::ZERO };
+    changed.checked_add(step).is_some_and(|changed| changed < begun)
 }
 
 impl Note {
@@ -149,9 +178,22 @@ impl Note {
         })
     }
 
-    /// Records the inputs. If the record cannot be written, only the next build takes longer.
-    pub(super) fn write(&self, names: &HashSet<String>, made: &Made<'_>) {
+    /// Empties the note before anything is read, and returns when that was, by the clock that stamps files. A build that does
+    /// not reach its end leaves no note. `None` if there is no folder for it, because nothing was built there yet.
+    pub(super) fn begin(&self) -> Option<SystemTime> {
+        std::fs::write(&self.path, "").ok()?;
+        stamp(&self.path).map(|note| note.changed)
+    }
+
+    /// Records the inputs of a build that began at this time. If they cannot be recorded, only the next build takes longer.
+    ///
+    /// A file that has changed since then may have been read before it changed: its stamp would stand for something else.
+    pub(super) fn write(&self, begun: Option<SystemTime>, names: &HashSet<String>, made: &Made<'_>) {
         let Made { files, known, written, lines } = made;
+        let Some(begun) = begun else { return };
+        if !files.iter().all(|file| stamp(file).is_none_or(|file| is_before(file.changed, begun))) {
+            return;
+        }
         let used = known.iter().map(|name| name.as_str()).filter(|name| names.contains(*name));
         let Some(key) = self.key(files, written, used) else { return };
         let mut text = format!("key {key}\n");
@@ -216,14 +258,15 @@ mod tests {
         let module = folder.join("shop.rs");
         std::fs::write(&module, "mod").unwrap();
         let of = |settings, seconds| {
-            let built = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-            Note { generator: Some((7, built)), ..Note::new(settings, true, &folder, "shop", &folder) }
+            let built = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            let generator = Stamp { length: 7, modified: built, changed: built };
+            Note { generator: Some(generator), ..Note::new(settings, true, &folder, "shop", &folder) }
         };
         let note = |seconds| of(1, seconds);
         let (used, pet) = (HashSet::from(["Pet".to_owned()]), "Pet".to_owned());
         let missing = folder.join("missing.yaml");
         let made = |files| Made { files, known: [&pet].into(), written: vec![module.clone()], lines: Vec::new() };
-        note(1).write(&used, &made(vec![missing.clone()]));
+        note(1).write(note(1).begin(), &used, &made(vec![missing.clone()]));
         assert_eq!(note(1).unchanged(&used).unwrap().modules, std::slice::from_ref(&module));
         assert!(note(2).unchanged(&used).is_none());
         assert!(of(2, 1).unchanged(&used).is_none());
@@ -232,10 +275,69 @@ mod tests {
         std::fs::write(&missing, "{}").unwrap();
         assert!(note(1).unchanged(&used).is_none());
         // Something else has written the module.
-        note(1).write(&used, &made(Vec::new()));
+        note(1).write(note(1).begin(), &used, &made(Vec::new()));
         assert!(note(1).unchanged(&used).is_some());
         std::fs::write(&module, "other").unwrap();
         assert!(note(1).unchanged(&used).is_none());
+        // A build that was interrupted.
+        note(1).write(note(1).begin(), &used, &made(Vec::new()));
+        let begun = note(1).begin().unwrap();
+        assert!(note(1).unchanged(&used).is_none());
+        // A document was saved after the build had begun, which may have read it before.
+        let document = folder.join("shop.yaml");
+        std::fs::write(&document, "{}").unwrap();
+        note(1).write(Some(begun), &used, &made(vec![document.clone()]));
+        assert!(note(1).unchanged(&used).is_none());
+        let later = stamp(&document).unwrap().changed + Duration::from_secs(3);
+        note(1).write(Some(later), &used, &made(vec![document]));
+        assert!(note(1).unchanged(&used).is_some());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The time of a file may be that of an older one that was copied or renamed, or that of another clock.
+    #[cfg(unix)]
+    #[test]
+    fn the_time_that_a_document_says_does_not_count() {
+        let folder = std::env::temp_dir().join(format!("ops-used-times-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (document, earlier) = (folder.join("shop.yaml"), folder.join("earlier.yaml"));
+        let note = || Note::new(1, true, &folder, "shop", &folder);
+        let made = || Made { files: vec![document.clone()], known: [].into(), written: Vec::new(), lines: Vec::new() };
+        let set_modified = |file: &Path, time| {
+            std::fs::File::options().write(true).open(file).unwrap().set_modified(time).unwrap();
+        };
+        let begun = note().begin().unwrap();
+        std::fs::write(&earlier, "{}").unwrap();
+        set_modified(&earlier, begun - Duration::from_secs(3_600));
+        std::fs::rename(&earlier, &document).unwrap();
+        note().write(Some(begun), &HashSet::new(), &made());
+        assert!(note().unchanged(&HashSet::new()).is_none());
+        set_modified(&document, begun + Duration::from_secs(3_600));
+        let later = stamp(&document).unwrap().changed + Duration::from_secs(3);
+        note().write(Some(later), &HashSet::new(), &made());
+        assert!(note().unchanged(&HashSet::new()).is_some());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_time_without_a_fraction_may_be_rounded() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        for (changed, begun, expected) in [
+            (10_400, 10_500, true),
+            (10_500, 10_500, false),
+            (10_600, 10_500, false),
+            (10_000, 10_500, false),
+            (10_000, 12_000, false),
+            (10_000, 12_500, true),
+        ] {
+            assert_eq!(is_before(at(changed), at(begun)), expected, "{changed} {begun}");
+        }
+    }
+
+    #[test]
+    fn no_folder_is_made_for_a_note() {
+        let folder = std::env::temp_dir().join(format!("ops-used-none-{}", std::process::id()));
+        assert!(Note::new(1, true, &folder, "shop", &folder).begin().is_none());
+        assert!(!folder.exists());
     }
 }

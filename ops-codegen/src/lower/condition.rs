@@ -18,6 +18,12 @@ pub(super) fn has_conditions(schema: &Map<String, Value>) -> bool {
     KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword))
 }
 
+/// True if a schema, or a part of its `allOf`, may declare properties under a condition.
+pub(super) fn is_conditional(schema: &Map<String, Value>) -> bool {
+    let parts = schema.get("allOf").and_then(Value::as_array);
+    has_conditions(schema) || parts.into_iter().flatten().filter_map(Value::as_object).any(has_conditions)
+}
+
 pub(super) fn into_object(value: Value) -> Option<Map<String, Value>> {
     if let Value::Object(object) = value { Some(object) } else { None }
 }

@@ -6,15 +6,22 @@ use serde_json::Value;
 mod shape;
 
 use super::direction::without_null;
-use crate::types::{Default, Field, ItemId, Literal, Shape, Type, Types};
+use super::size_of;
+use crate::kinds::budget;
+use crate::types::{Default, Field, ItemId, Literal, Shape, Type, Types, whole};
 use ops_runtime::spec::pointer;
-use shape::of_shape;
+use shape::{of_shape, properties_of};
 
 /// How deep literals are followed.
 const DEEPEST: usize = 8;
 
+/// How many properties a default may leave out in all its parts, with the values of their own defaults: so many, and so many for
+/// each of its values.
+const INNER: (usize, usize) = (5_000, 100);
+
 /// Drops defaults that do not fit their types; the property may then simply be absent.
 pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
+    types.names.set(budget(types));
     for id in 0..types.items.len() {
         warn_of_told(types, id, diagnostics);
         for (at, literal) in literals(types, id) {
@@ -22,10 +29,16 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
             let Some((pointer, field)) = field(types, id, at) else { continue };
             if let Default::Raw(value) = std::mem::replace(&mut field.default, Default::None) {
                 let mut diagnostic = misfit(pointer, field, &value).with_help("the property has no default");
-                if let Misfit::Unwritten(held) = why {
+                let unwritten = |held| format!("holds {held}, which is not written as code");
+                let reason = match why {
+                    Misfit::Unwritten(held) => Some(unwritten(held)),
+                    Misfit::Repeated => Some(unwritten("the default of an object inside")),
+                    Misfit::Endless => Some("holds itself, or too many objects or levels".to_owned()),
+                    Misfit::Wrong => None,
+                };
+                if let Some(reason) = reason {
                     diagnostic.severity = Severity::Note;
-                    diagnostic.message =
-                        format!("the default {} holds {held}, which is not written as code", shortened(&value));
+                    diagnostic.message = format!("the default {} {reason}", shortened(&value));
                 }
                 diagnostics.push(diagnostic);
             }
@@ -46,6 +59,10 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
 enum Misfit {
     /// It contains a value that is not written as code.
     Unwritten(&'static str),
+    /// It leaves out an object whose own default would be repeated.
+    Repeated,
+    /// It holds itself, by the defaults of what it leaves out, or has too many parts or levels.
+    Endless,
     /// It does not match the type.
     Wrong,
 }
@@ -77,6 +94,8 @@ fn misfit(pointer: &str, field: &Field, value: &Value) -> Diagnostic {
 
 /// Turns the defaults of properties into values of their types.
 pub(super) fn fit_defaults(types: &mut Types) {
+    // What is left was within the budget.
+    types.names.set(usize::MAX);
     for id in 0..types.items.len() {
         for (at, literal) in literals(types, id) {
             if let Some((_, field)) = field(types, id, at) {
@@ -90,7 +109,10 @@ pub(super) fn fit_defaults(types: &mut Types) {
 fn literals(types: &Types, id: ItemId) -> Vec<(usize, Result<Literal, Misfit>)> {
     let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return Vec::new() };
     let raw = record.fields.iter().enumerate().filter_map(|(at, field)| match &field.default {
-        Default::Raw(value) => Some((at, literal(types, &field.type_, value, 0))),
+        Default::Raw(value) => {
+            types.inner.set(size_of(value).saturating_mul(INNER.1).saturating_add(INNER.0));
+            Some((at, literal(types, &field.type_, value, 0)))
+        }
         _ => None,
     });
     raw.collect()
@@ -113,13 +135,16 @@ fn shortened(value: &Value) -> String {
 /// The value as one of the type.
 fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Result<Literal, Misfit> {
     if depth > DEEPEST {
-        return Err(Misfit::Wrong);
+        return Err(Misfit::Endless);
     }
     let inside = |type_: &Type, value: &Value| literal(types, type_, value, depth + 1);
     Ok(match (types.resolve(type_), value) {
         (Type::Option(_), Value::Null) => Literal::Zero,
         (Type::Option(inner), _) => Literal::Some(Box::new(inside(inner, value)?)),
-        (Type::Value, _) => zero_if(value.is_null(), Literal::Json(value.clone())),
+        (Type::Value, _) => {
+            types.note_undeclared(properties_of(value), 0);
+            zero_if(value.is_null(), Literal::Json(value.clone()))
+        }
         (Type::Bool, Value::Bool(bool)) => zero_if(!bool, Literal::Bool(*bool)),
         (Type::I32, _) => integer::<i32>(value)?,
         (Type::I64, _) => integer::<i64>(value)?,
@@ -139,6 +164,7 @@ fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Result<L
             Literal::Tuple(all(pairs.map(|(place, item)| inside(place, item)))?)
         }
         (Type::Map(inner), Value::Object(object)) => {
+            types.note_undeclared(object.len(), 0);
             let entries = all(object.iter().map(|(key, value)| Ok((key.clone(), inside(inner, value)?))))?;
             zero_if(entries.is_empty(), Literal::Map(entries))
         }
@@ -174,16 +200,6 @@ fn zero_if(is_zero: bool, literal: Literal) -> Literal {
 fn integer<T: TryFrom<i128>>(value: &Value) -> Result<Literal, Misfit> {
     let whole = whole(value).filter(|whole| T::try_from(*whole).is_ok()).ok_or(Misfit::Wrong)?;
     Ok(zero_if(whole == 0, Literal::Number(whole.to_string())))
-}
-
-/// The number as an integer, if it is one: `20`, but also `20.0`.
-fn whole(value: &Value) -> Option<i128> {
-    let exact = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
-    exact.or_else(|| {
-        let float = value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0)?;
-        // A number of this kind is printed with all its digits.
-        format!("{float:.0}").parse().ok()
-    })
 }
 
 #[cfg(test)]

@@ -2,16 +2,14 @@
 
 use serde_json::Value;
 
-use super::condition::{CONDITIONAL, KEYWORDS, add, has_conditions, into_object};
+use super::condition::{CONDITIONAL, KEYWORDS, add, into_object, is_conditional};
 use super::view::too_many;
 use super::{Clash, Lowering, Object, size_of};
 
 impl Lowering<'_> {
     /// True if a schema declares a property only under a condition, beside those of what it refers to.
     pub(super) fn adds_conditionally(&mut self, schema: &Object) -> bool {
-        let parts = schema.get("allOf").and_then(Value::as_array);
-        let mut parts = parts.into_iter().flatten().filter_map(Value::as_object);
-        if !has_conditions(schema) && !parts.any(has_conditions) {
+        if !is_conditional(schema) {
             return false;
         }
         let view = self.flatten(schema, 0).unwrap_or_default();

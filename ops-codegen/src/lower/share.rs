@@ -11,6 +11,10 @@ use crate::types::{Item, ItemId, Shape, Type, Types};
 ///
 /// The type is named after the first place that the operations reach, so that additions at a document's end change no
 /// name. Definitions, and inputs and outputs of operations, have names of their own, and are not shared.
+///
+/// Types are compared as their directions have made them, since a default counts only in what is received, and `readOnly` only
+/// in what is sent. So an added operation may part two types that were alike: one that receives what was only sent, sends what was
+/// only received, or sends explicit nulls. If they stayed one type, the other would change, too, although nothing uses it otherwise.
 pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
     let mut own: Vec<bool> = types.items.iter().map(|item| place(item).is_none()).collect();
     let operations = roots.operations.iter().flat_map(|root| [&root.input, &root.output]);

@@ -4,7 +4,7 @@ use ops_runtime::spec::pointer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ops_runtime::spec::{Definitions, Diagnostic, Schema};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// JSON nested deeper is ignored: printing or dropping it would need as much stack.
 const DEEPEST: usize = 120;
@@ -22,11 +22,6 @@ impl Source {
             (definition.name.to_string(), parse(&mut definition.schema.clone(), &pointer, diagnostics))
         });
         Self { definitions: definitions.collect() }
-    }
-
-    /// How many values there are in all definitions.
-    pub(crate) fn size(&self) -> usize {
-        self.definitions.values().map(size_of).sum()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
@@ -82,6 +77,25 @@ pub(crate) fn parse(schema: &mut Schema, pointer: &str, diagnostics: &mut Vec<Di
     diagnostics.push(Diagnostic::warning(pointer, message).with_help("taken as any JSON"));
     *schema = Schema::ANY;
     Value::Bool(true)
+}
+
+/// True if a schema refers to a definition, at any depth.
+pub(crate) fn refers(schema: &Map<String, Value>) -> bool {
+    let mut stack = vec![schema];
+    while let Some(object) = stack.pop() {
+        if object.contains_key("$ref") {
+            return true;
+        }
+        let mut values: Vec<&Value> = object.values().collect();
+        while let Some(value) = values.pop() {
+            match value {
+                Value::Object(inner) => stack.push(inner),
+                Value::Array(items) => values.extend(items),
+                _ => {}
+            }
+        }
+    }
+    false
 }
 
 /// How many values a JSON value has inside, itself included.

@@ -248,6 +248,7 @@ impl Lowering<'_> {
         if self.open.iter().any(|open| open == name) {
             return Err(Clash(format!("the definition `{name}` is part of itself")));
         }
+        self.reach(name);
         let empty = Object::new();
         let schema = self.source.get(name).and_then(Value::as_object).unwrap_or(&empty);
         if self.too_large.contains(name) {

@@ -760,7 +760,7 @@ mod impls {
             ), (list, self_, maybe),
         ): Values<Self>) -> Self {
             Self {
-                empty: empty.unwrap_or_else(|| super::Limits { unit: "kg".to_owned(), least: 1, most: None, extra: Default::default() }),
+                empty: empty.unwrap_or_default(),
                 some: some.unwrap_or_else(|| super::Limits { unit: "t".to_owned(), least: 1, most: Some(5), extra: [("strict".to_owned(), true)].into_iter().collect() }),
                 wrong, figure: figure.unwrap_or_else(|| super::Figure::Circle(super::Circle { radius: 2.0 })),
                 line: line.unwrap_or_else(|| super::Figure::Line(super::Line { kind: super::LineKind::Ray, to: Some(super::Limits { unit: "kg".to_owned(), least: 1, most: Some(1), extra: Default::default() }) })),

@@ -1007,41 +1007,31 @@ impl ops::Operation for EveryPlace {
 static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.every\u{202e} \"place\"")
     .with_version("\"##; fn x() {} r##\"")
     .with_description("POST /every/{\"*/}/{a\u{202e}b}/#[x]")
-    .with_input(ops::Schema::text(r####"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string"},"\"; compile_error!(\"x\"); \"":{"type":"string"},
+    .with_input(ops::Schema::text(r####"{"type":"object","properties":{"'static":{"type":"string"},"r#type":{"type":"string"},"..":{"type":"string"},
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"},
+"%00%0a":{"type":"string"},"*/ fn main() {} /*":{"type":"string"},"\"; compile_error!(\"x\"); \"":{"type":"string"},
 "\"##; fn x() {} r##\"":{"type":"string"},"]] } }":{"type":"string"},"\\":{"type":"string"},"\\\"":{"type":"string"},
 "\n#![allow(x)]\n":{"type":"string"},"\r":{"type":"string"},"\u202e\u2066evil":{"type":"string"},"{}{0}{x:?}":{"type":"string"},
-"'static":{"type":"string"},"//! x":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"},
+"'static_cookie":{"type":"string"},"//! x":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"},
 "    indented\n    code\n":{"type":"string"},"```\nunclosed":{"type":"string"},"- a\nlazy\n1. b\nlazy":{"type":"string"},
 "$crate::x!()":{"type":"string"},"\u0000\u0007":{"type":"string"},"\ufeff":{"type":"string"},"🦀":{"type":"string"},
-"r#type":{"type":"string"},"..":{"type":"string"},
-"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"},
+"r#type_cookie":{"type":"string"},".._cookie":{"type":"string"},
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie":{"type":"string"},
 "\"]":{"type":"string"},"#[derive(X)]":{"type":"string"},"\"#":{"type":"string"},"\"###; x!(); r###\"":{"type":"string"},
 "../../src/main":{"type":"string"},"/etc/passwd":{"type":"string"},"C:\\dir\\..\\file":{"type":"string"},
-"\u2069\u202d\u200fevil\u2028":{"type":"string"},"${env}":{"type":"string"},"%00%0a":{"type":"string"},"b'\\":{"type":"string"},
-"--><x>":{"type":"string"},"\u001b[31m":{"type":"string"},"*/ fn main() {} /*_cookie":{"type":"string"},
-"\"; compile_error!(\"x\"); \"_cookie":{"type":"string"},"\"##; fn x() {} r##\"_cookie":{"type":"string"},"]] } }_cookie":{"type":"string"},
-"\\_cookie":{"type":"string"},"\\\"_cookie":{"type":"string"},"\n#![allow(x)]\n_cookie":{"type":"string"},"\r_cookie":{"type":"string"},
-"\u202e\u2066evil_cookie":{"type":"string"},"{}{0}{x:?}_cookie":{"type":"string"},"'static_cookie":{"type":"string"},
-"//! x_cookie":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie":{"type":"string"},
-"    indented\n    code\n_cookie":{"type":"string"},"```\nunclosed_cookie":{"type":"string"},
-"- a\nlazy\n1. b\nlazy_cookie":{"type":"string"},"$crate::x!()_cookie":{"type":"string"},"\u0000\u0007_cookie":{"type":"string"},
-"\ufeff_cookie":{"type":"string"},"🦀_cookie":{"type":"string"},"r#type_cookie":{"type":"string"},".._cookie":{"type":"string"},
-"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie":{"type":"string"},
-"\"]_cookie":{"type":"string"},"#[derive(X)]_cookie":{"type":"string"},"\"#_cookie":{"type":"string"},
-"\"###; x!(); r###\"_cookie":{"type":"string"},"../../src/main_cookie":{"type":"string"},"/etc/passwd_cookie":{"type":"string"},
-"C:\\dir\\..\\file_cookie":{"type":"string"},"\u2069\u202d\u200fevil\u2028_cookie":{"type":"string"},"${env}_cookie":{"type":"string"},
-"%00%0a_cookie":{"type":"string"},"b'\\_cookie":{"type":"string"},"--><x>_cookie":{"type":"string"},"\u001b[31m_cookie":{"type":"string"},
-"deep":{"type":"object"},"\"*/":{"type":"string"},"a\u202eb":{"type":"string"},"body":{"oneOf":[{"title":"Json","$ref":"#/$defs/Evil"},
-{"title":"Multipart","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","format":"binary"},
-"\"; compile_error!(\"x\"); \"":{"type":"string","format":"binary"},"\"##; fn x() {} r##\"":{"type":"string","format":"binary"},
-"]] } }":{"type":"string","format":"binary"},"\\":{"type":"string","format":"binary"},"\\\"":{"type":"string","format":"binary"},
-"\n#![allow(x)]\n":{"type":"string","format":"binary"},"\r":{"type":"string","format":"binary"},"\u202e\u2066evil":{"type":"string",
-"format":"binary"},"{}{0}{x:?}":{"type":"string","format":"binary"},"'static":{"type":"string","format":"binary"},"//! x":{"type":"string",
-"format":"binary"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","format":"binary"},
-"    indented\n    code\n":{"type":"string","format":"binary"},"```\nunclosed":{"type":"string","format":"binary"},
-"- a\nlazy\n1. b\nlazy":{"type":"string","format":"binary"},"$crate::x!()":{"type":"string","format":"binary"},
-"\u0000\u0007":{"type":"string","format":"binary"},"\ufeff":{"type":"string","format":"binary"},"🦀":{"type":"string","format":"binary"},
-"r#type":{"type":"string","format":"binary"},"..":{"type":"string","format":"binary"},
+"\u2069\u202d\u200fevil\u2028":{"type":"string"},"${env}":{"type":"string"},"%00%0a_cookie":{"type":"string"},"b'\\":{"type":"string"},
+"--><x>":{"type":"string"},"\u001b[31m":{"type":"string"},"deep":{"type":"object"},"\"*/":{"type":"string"},"a\u202eb":{"type":"string"},
+"body":{"oneOf":[{"title":"Json","$ref":"#/$defs/Evil"},{"title":"Multipart","type":"object",
+"properties":{"*/ fn main() {} /*":{"type":"string","format":"binary"},"\"; compile_error!(\"x\"); \"":{"type":"string","format":"binary"},
+"\"##; fn x() {} r##\"":{"type":"string","format":"binary"},"]] } }":{"type":"string","format":"binary"},"\\":{"type":"string",
+"format":"binary"},"\\\"":{"type":"string","format":"binary"},"\n#![allow(x)]\n":{"type":"string","format":"binary"},"\r":{"type":"string",
+"format":"binary"},"\u202e\u2066evil":{"type":"string","format":"binary"},"{}{0}{x:?}":{"type":"string","format":"binary"},
+"'static":{"type":"string","format":"binary"},"//! x":{"type":"string","format":"binary"},
+"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","format":"binary"},"    indented\n    code\n":{"type":"string",
+"format":"binary"},"```\nunclosed":{"type":"string","format":"binary"},"- a\nlazy\n1. b\nlazy":{"type":"string","format":"binary"},
+"$crate::x!()":{"type":"string","format":"binary"},"\u0000\u0007":{"type":"string","format":"binary"},"\ufeff":{"type":"string",
+"format":"binary"},"🦀":{"type":"string","format":"binary"},"r#type":{"type":"string","format":"binary"},"..":{"type":"string",
+"format":"binary"},
 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string",
 "format":"binary"},"\"]":{"type":"string","format":"binary"},"#[derive(X)]":{"type":"string","format":"binary"},"\"#":{"type":"string",
 "format":"binary"},"\"###; x!(); r###\"":{"type":"string","format":"binary"},"../../src/main":{"type":"string","format":"binary"},
@@ -1065,78 +1055,47 @@ static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.e
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_security(impls::SECURITY_1)
         .with_parameters(const { &[
-            ops::HttpParameter::header("*/ fn main() {} /*"),
-            ops::HttpParameter::header("\"; compile_error!(\"x\"); \""),
-            ops::HttpParameter::header("\"##; fn x() {} r##\""),
-            ops::HttpParameter::header("]] } }"),
-            ops::HttpParameter::header("\\"),
-            ops::HttpParameter::header("\\\""),
-            ops::HttpParameter::header("\n#![allow(x)]\n"),
-            ops::HttpParameter::header("\r"),
-            ops::HttpParameter::header("\u{202e}\u{2066}evil"),
-            ops::HttpParameter::header("{}{0}{x:?}"),
             ops::HttpParameter::header("'static"),
-            ops::HttpParameter::header("//! x"),
-            ops::HttpParameter::header("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"),
-            ops::HttpParameter::header("    indented\n    code\n"),
-            ops::HttpParameter::header("```\nunclosed"),
-            ops::HttpParameter::header("- a\nlazy\n1. b\nlazy"),
-            ops::HttpParameter::header("$crate::x!()"),
-            ops::HttpParameter::header("\0\u{7}"),
-            ops::HttpParameter::header("\u{feff}"),
-            ops::HttpParameter::header("🦀"),
             ops::HttpParameter::header("r#type"),
             ops::HttpParameter::header(".."),
             ops::HttpParameter::header("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-            ops::HttpParameter::header("\"]"),
-            ops::HttpParameter::header("#[derive(X)]"),
-            ops::HttpParameter::header("\"#"),
-            ops::HttpParameter::header("\"###; x!(); r###\""),
-            ops::HttpParameter::header("../../src/main"),
-            ops::HttpParameter::header("/etc/passwd"),
-            ops::HttpParameter::header("C:\\dir\\..\\file"),
-            ops::HttpParameter::header("\u{2069}\u{202d}\u{200f}evil\u{2028}"),
-            ops::HttpParameter::header("${env}"),
             ops::HttpParameter::header("%00%0a"),
-            ops::HttpParameter::header("b'\\"),
-            ops::HttpParameter::header("--><x>"),
-            ops::HttpParameter::header("\u{1b}[31m"),
-            ops::HttpParameter::cookie("*/ fn main() {} /*").with_property("*/ fn main() {} /*_cookie"),
-            ops::HttpParameter::cookie("\"; compile_error!(\"x\"); \"").with_property("\"; compile_error!(\"x\"); \"_cookie"),
-            ops::HttpParameter::cookie("\"##; fn x() {} r##\"").with_property("\"##; fn x() {} r##\"_cookie"),
-            ops::HttpParameter::cookie("]] } }").with_property("]] } }_cookie"),
-            ops::HttpParameter::cookie("\\").with_property("\\_cookie"),
-            ops::HttpParameter::cookie("\\\"").with_property("\\\"_cookie"),
-            ops::HttpParameter::cookie("\n#![allow(x)]\n").with_property("\n#![allow(x)]\n_cookie"),
-            ops::HttpParameter::cookie("\r").with_property("\r_cookie"),
-            ops::HttpParameter::cookie("\u{202e}\u{2066}evil").with_property("\u{202e}\u{2066}evil_cookie"),
-            ops::HttpParameter::cookie("{}{0}{x:?}").with_property("{}{0}{x:?}_cookie"),
+            ops::HttpParameter::cookie("*/ fn main() {} /*"),
+            ops::HttpParameter::cookie("\"; compile_error!(\"x\"); \""),
+            ops::HttpParameter::cookie("\"##; fn x() {} r##\""),
+            ops::HttpParameter::cookie("]] } }"),
+            ops::HttpParameter::cookie("\\"),
+            ops::HttpParameter::cookie("\\\""),
+            ops::HttpParameter::cookie("\n#![allow(x)]\n"),
+            ops::HttpParameter::cookie("\r"),
+            ops::HttpParameter::cookie("\u{202e}\u{2066}evil"),
+            ops::HttpParameter::cookie("{}{0}{x:?}"),
             ops::HttpParameter::cookie("'static").with_property("'static_cookie"),
-            ops::HttpParameter::cookie("//! x").with_property("//! x_cookie"),
-            ops::HttpParameter::cookie("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_property("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie"),
-            ops::HttpParameter::cookie("    indented\n    code\n").with_property("    indented\n    code\n_cookie"),
-            ops::HttpParameter::cookie("```\nunclosed").with_property("```\nunclosed_cookie"),
-            ops::HttpParameter::cookie("- a\nlazy\n1. b\nlazy").with_property("- a\nlazy\n1. b\nlazy_cookie"),
-            ops::HttpParameter::cookie("$crate::x!()").with_property("$crate::x!()_cookie"),
-            ops::HttpParameter::cookie("\0\u{7}").with_property("\0\u{7}_cookie"),
-            ops::HttpParameter::cookie("\u{feff}").with_property("\u{feff}_cookie"),
-            ops::HttpParameter::cookie("🦀").with_property("🦀_cookie"),
+            ops::HttpParameter::cookie("//! x"),
+            ops::HttpParameter::cookie("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"),
+            ops::HttpParameter::cookie("    indented\n    code\n"),
+            ops::HttpParameter::cookie("```\nunclosed"),
+            ops::HttpParameter::cookie("- a\nlazy\n1. b\nlazy"),
+            ops::HttpParameter::cookie("$crate::x!()"),
+            ops::HttpParameter::cookie("\0\u{7}"),
+            ops::HttpParameter::cookie("\u{feff}"),
+            ops::HttpParameter::cookie("🦀"),
             ops::HttpParameter::cookie("r#type").with_property("r#type_cookie"),
             ops::HttpParameter::cookie("..").with_property(".._cookie"),
             ops::HttpParameter::cookie("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_property("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie"),
-            ops::HttpParameter::cookie("\"]").with_property("\"]_cookie"),
-            ops::HttpParameter::cookie("#[derive(X)]").with_property("#[derive(X)]_cookie"),
-            ops::HttpParameter::cookie("\"#").with_property("\"#_cookie"),
-            ops::HttpParameter::cookie("\"###; x!(); r###\"").with_property("\"###; x!(); r###\"_cookie"),
-            ops::HttpParameter::cookie("../../src/main").with_property("../../src/main_cookie"),
-            ops::HttpParameter::cookie("/etc/passwd").with_property("/etc/passwd_cookie"),
-            ops::HttpParameter::cookie("C:\\dir\\..\\file").with_property("C:\\dir\\..\\file_cookie"),
-            ops::HttpParameter::cookie("\u{2069}\u{202d}\u{200f}evil\u{2028}").with_property("\u{2069}\u{202d}\u{200f}evil\u{2028}_cookie"),
-            ops::HttpParameter::cookie("${env}").with_property("${env}_cookie"),
+            ops::HttpParameter::cookie("\"]"),
+            ops::HttpParameter::cookie("#[derive(X)]"),
+            ops::HttpParameter::cookie("\"#"),
+            ops::HttpParameter::cookie("\"###; x!(); r###\""),
+            ops::HttpParameter::cookie("../../src/main"),
+            ops::HttpParameter::cookie("/etc/passwd"),
+            ops::HttpParameter::cookie("C:\\dir\\..\\file"),
+            ops::HttpParameter::cookie("\u{2069}\u{202d}\u{200f}evil\u{2028}"),
+            ops::HttpParameter::cookie("${env}"),
             ops::HttpParameter::cookie("%00%0a").with_property("%00%0a_cookie"),
-            ops::HttpParameter::cookie("b'\\").with_property("b'\\_cookie"),
-            ops::HttpParameter::cookie("--><x>").with_property("--><x>_cookie"),
-            ops::HttpParameter::cookie("\u{1b}[31m").with_property("\u{1b}[31m_cookie"),
+            ops::HttpParameter::cookie("b'\\"),
+            ops::HttpParameter::cookie("--><x>"),
+            ops::HttpParameter::cookie("\u{1b}[31m"),
             ops::HttpParameter::query("deep").with_style(ops::ParameterStyle::Json, true),
             ops::HttpParameter::path("\"*/"),
             ops::HttpParameter::path("a\u{202e}b"),
@@ -2835,6 +2794,14 @@ pub struct N31mInput {}
 /// The input of `hostile.every. "place"`.
 #[allow(missing_docs)]
 pub struct EveryPlaceInput {
+    pub static_: Option<String>,
+    pub r_type: Option<String>,
+    /// `..` in JSON.
+    pub dot_dot: Option<String>,
+    /// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` in JSON.
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<String>,
+    /// `%00%0a` in JSON.
+    pub n00_0a: Option<String>,
     pub fn_main: Option<String>,
     pub compile_error_x: Option<String>,
     pub fn_x_r: Option<String>,
@@ -2851,7 +2818,7 @@ pub struct EveryPlaceInput {
     pub evil: Option<String>,
     /// `{}{0}{x:?}` in JSON.
     pub n0_x: Option<String>,
-    pub static_: Option<String>,
+    pub static_cookie: Option<String>,
     /// `//! x` in JSON.
     pub x: Option<String>,
     pub code_link_pet_crate_pet_script_alert_1_script: Option<String>,
@@ -2865,11 +2832,10 @@ pub struct EveryPlaceInput {
     pub ufeff: Option<String>,
     /// `🦀` in JSON.
     pub u1f980: Option<String>,
-    pub r_type: Option<String>,
-    /// `..` in JSON.
-    pub dot_dot: Option<String>,
+    pub r_type_cookie: Option<String>,
+    pub cookie: Option<String>,
     /// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` in JSON.
-    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<String>,
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: Option<String>,
     /// `"]` in JSON.
     pub quotes_right: Option<String>,
     pub derive_x: Option<String>,
@@ -2882,65 +2848,13 @@ pub struct EveryPlaceInput {
     /// `...evil.` in JSON.
     pub evil_2: Option<String>,
     pub env: Option<String>,
-    /// `%00%0a` in JSON.
-    pub n00_0a: Option<String>,
+    /// `%00%0a_cookie` in JSON.
+    pub n00_0a_cookie: Option<String>,
     pub b: Option<String>,
     /// `--><x>` in JSON.
     pub x_2: Option<String>,
     /// `.[31m` in JSON.
     pub n31m: Option<String>,
-    pub fn_main_cookie: Option<String>,
-    pub compile_error_x_cookie: Option<String>,
-    pub fn_x_r_cookie: Option<String>,
-    /// `]] } }_cookie` in JSON.
-    pub cookie: Option<String>,
-    /// `\_cookie` in JSON.
-    pub cookie_2: Option<String>,
-    /// `\"_cookie` in JSON.
-    pub cookie_3: Option<String>,
-    pub allow_x_cookie: Option<String>,
-    /// `._cookie` in JSON.
-    pub cookie_4: Option<String>,
-    pub evil_cookie: Option<String>,
-    /// `{}{0}{x:?}_cookie` in JSON.
-    pub n0_x_cookie: Option<String>,
-    pub static_cookie: Option<String>,
-    pub x_cookie: Option<String>,
-    pub code_link_pet_crate_pet_script_alert_1_script_cookie: Option<String>,
-    pub indented_code_cookie: Option<String>,
-    pub unclosed_cookie: Option<String>,
-    pub a_lazy_1_b_lazy_cookie: Option<String>,
-    pub crate_x_cookie: Option<String>,
-    /// `.._cookie` in JSON.
-    pub cookie_5: Option<String>,
-    /// `._cookie` in JSON.
-    pub cookie_6: Option<String>,
-    /// `🦀_cookie` in JSON.
-    pub cookie_7: Option<String>,
-    pub r_type_cookie: Option<String>,
-    /// `.._cookie` in JSON.
-    pub cookie_8: Option<String>,
-    /// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` in JSON.
-    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: Option<String>,
-    /// `"]_cookie` in JSON.
-    pub cookie_9: Option<String>,
-    pub derive_x_cookie: Option<String>,
-    /// `"#_cookie` in JSON.
-    pub cookie_10: Option<String>,
-    pub x_r_cookie: Option<String>,
-    pub src_main_cookie: Option<String>,
-    pub etc_passwd_cookie: Option<String>,
-    pub c_dir_file_cookie: Option<String>,
-    /// `...evil._cookie` in JSON.
-    pub evil_cookie_2: Option<String>,
-    pub env_cookie: Option<String>,
-    /// `%00%0a_cookie` in JSON.
-    pub n00_0a_cookie: Option<String>,
-    pub b_cookie: Option<String>,
-    /// `--><x>_cookie` in JSON.
-    pub x_cookie_2: Option<String>,
-    /// `.[31m_cookie` in JSON.
-    pub n31m_cookie: Option<String>,
     pub deep: Option<::std::collections::BTreeMap<String, ops::Value>>,
     /// `"*/` in JSON.
     pub quotes_star_slash: String,
@@ -5172,176 +5086,105 @@ mod impls {
     impl Record for super::EveryPlaceInput {
         const NAME: &'static str = "EveryPlaceInput";
         const FIELDS: &'static [&'static str] = &[
-            "*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"", "]] } }", "\\", "\\\"",
-            "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x",
-            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed",
-            "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..",
+            "'static", "r#type", "..",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\dir\\..\\file",
-            "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m",
-            "*/ fn main() {} /*_cookie", "\"; compile_error!(\"x\"); \"_cookie", "\"##; fn x() {} r##\"_cookie",
-            "]] } }_cookie", "\\_cookie", "\\\"_cookie", "\n#![allow(x)]\n_cookie", "\r_cookie",
-            "\u{202e}\u{2066}evil_cookie", "{}{0}{x:?}_cookie", "'static_cookie", "//! x_cookie",
-            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie", "    indented\n    code\n_cookie",
-            "```\nunclosed_cookie", "- a\nlazy\n1. b\nlazy_cookie", "$crate::x!()_cookie", "\0\u{7}_cookie",
-            "\u{feff}_cookie", "🦀_cookie", "r#type_cookie", ".._cookie",
+            "%00%0a", "*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"", "]] } }", "\\",
+            "\\\"", "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static_cookie", "//! x",
+            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed",
+            "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type_cookie", ".._cookie",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie",
-            "\"]_cookie", "#[derive(X)]_cookie", "\"#_cookie", "\"###; x!(); r###\"_cookie", "../../src/main_cookie",
-            "/etc/passwd_cookie", "C:\\dir\\..\\file_cookie", "\u{2069}\u{202d}\u{200f}evil\u{2028}_cookie",
-            "${env}_cookie", "%00%0a_cookie", "b'\\_cookie", "--><x>_cookie", "\u{1b}[31m_cookie", "deep", "\"*/",
-            "a\u{202e}b", "body", "contentType",
+            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\dir\\..\\file",
+            "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a_cookie", "b'\\", "--><x>", "\u{1b}[31m", "deep",
+            "\"*/", "a\u{202e}b", "body", "contentType",
         ];
         type Slots = (
             (
-                (
                 Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
                 Optional<String>, Optional<String>,
-            ),
-                (
-                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
-                Optional<String>, Optional<String>,
-            ),
-                (
-                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
-                Optional<String>, Optional<String>,
-            ),
-                (
-                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
-                Optional<String>, Optional<String>,
-            ),
-                (
-                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
-                Optional<String>, Optional<String>,
-            ),
-                (
-                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
-                Optional<String>, Optional<String>,
-            ),
-                (
-                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
-                Optional<String>, Optional<String>,
-            ),
-                (
-                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
-                Optional<String>, Optional<String>,
-            ),
             ),
             (
-                (
                 Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
                 Optional<String>, Optional<String>,
             ),
-                (
-                Optional<::std::collections::BTreeMap<String, ops::Value>>, Required<String>, Required<String>,
-                Optional<super::EveryPlaceInputBody>, Optional<super::EveryPlaceInputContentType>,
+            (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
             ),
+            (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+            (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+            (
+                Optional<String>, Optional<::std::collections::BTreeMap<String, ops::Value>>, Required<String>,
+                Required<String>, Optional<super::EveryPlaceInputBody>, Optional<super::EveryPlaceInputContentType>,
             ),
         );
         fn make((
             (
-                (
-                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
-                ud,
-            ),
-                (
-                evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
-                a_lazy_1_b_lazy,
-            ),
-                (
-                crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-                quotes_right,
-            ),
-                (
-                derive_x, quotes_hash, x_r, src_main, etc_passwd, c_dir_file, evil_2, env,
-            ),
-                (
-                n00_0a, b, x_2, n31m, fn_main_cookie, compile_error_x_cookie, fn_x_r_cookie, cookie,
-            ),
-                (
-                cookie_2, cookie_3, allow_x_cookie, cookie_4, evil_cookie, n0_x_cookie, static_cookie, x_cookie,
-            ),
-                (
-                code_link_pet_crate_pet_script_alert_1_script_cookie, indented_code_cookie, unclosed_cookie,
-                a_lazy_1_b_lazy_cookie, crate_x_cookie, cookie_5, cookie_6, cookie_7,
-            ),
-                (
-                r_type_cookie, cookie_8,
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
-                cookie_9, derive_x_cookie, cookie_10, x_r_cookie, src_main_cookie,
-            ),
+                static_, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, n00_0a,
+                fn_main, compile_error_x, fn_x_r,
             ),
             (
-                (
-                etc_passwd_cookie, c_dir_file_cookie, evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2,
-                n31m_cookie,
+                right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x, ud, evil, n0_x, static_cookie,
             ),
-                (deep, quotes_star_slash, a_b, body, content_type),
+            (
+                x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed, a_lazy_1_b_lazy, crate_x, u0_u7,
+                ufeff,
+            ),
+            (
+                u1f980, r_type_cookie, cookie,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
+                quotes_right, derive_x, quotes_hash, x_r,
+            ),
+            (
+                src_main, etc_passwd, c_dir_file, evil_2, env, n00_0a_cookie, b, x_2,
+            ),
+            (
+                n31m, deep, quotes_star_slash, a_b, body, content_type,
             ),
         ): Values<Self>) -> Self {
             Self {
+                static_, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, n00_0a,
                 fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
-                ud, evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
-                a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_dir_file, evil_2, env, n00_0a, b, x_2,
-                n31m, fn_main_cookie, compile_error_x_cookie, fn_x_r_cookie, cookie, cookie_2, cookie_3, allow_x_cookie,
-                cookie_4, evil_cookie, n0_x_cookie, static_cookie, x_cookie,
-                code_link_pet_crate_pet_script_alert_1_script_cookie, indented_code_cookie, unclosed_cookie,
-                a_lazy_1_b_lazy_cookie, crate_x_cookie, cookie_5, cookie_6, cookie_7, r_type_cookie, cookie_8,
+                ud, evil, n0_x, static_cookie, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
+                a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type_cookie, cookie,
                 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
-                cookie_9, derive_x_cookie, cookie_10, x_r_cookie, src_main_cookie, etc_passwd_cookie, c_dir_file_cookie,
-                evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2, n31m_cookie, deep, quotes_star_slash, a_b,
-                body, content_type,
+                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_dir_file, evil_2, env, n00_0a_cookie, b,
+                x_2, n31m, deep, quotes_star_slash, a_b, body, content_type,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (
                 (
-                    (
-                    &self.fn_main, &self.compile_error_x, &self.fn_x_r, &self.right_right_space_u7d_space_u7d,
-                    &self.backslash, &self.backslash_quotes, &self.allow_x, &self.ud,
-                ),
-                    (
-                    &self.evil, &self.n0_x, &self.static_, &self.x, &self.code_link_pet_crate_pet_script_alert_1_script,
-                    &self.indented_code, &self.unclosed, &self.a_lazy_1_b_lazy,
-                ),
-                    (
-                    &self.crate_x, &self.u0_u7, &self.ufeff, &self.u1f980, &self.r_type, &self.dot_dot,
+                    &self.static_, &self.r_type, &self.dot_dot,
                     &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-                    &self.quotes_right,
-                ),
-                    (
-                    &self.derive_x, &self.quotes_hash, &self.x_r, &self.src_main, &self.etc_passwd, &self.c_dir_file,
-                    &self.evil_2, &self.env,
-                ),
-                    (
-                    &self.n00_0a, &self.b, &self.x_2, &self.n31m, &self.fn_main_cookie, &self.compile_error_x_cookie,
-                    &self.fn_x_r_cookie, &self.cookie,
-                ),
-                    (
-                    &self.cookie_2, &self.cookie_3, &self.allow_x_cookie, &self.cookie_4, &self.evil_cookie,
-                    &self.n0_x_cookie, &self.static_cookie, &self.x_cookie,
-                ),
-                    (
-                    &self.code_link_pet_crate_pet_script_alert_1_script_cookie, &self.indented_code_cookie,
-                    &self.unclosed_cookie, &self.a_lazy_1_b_lazy_cookie, &self.crate_x_cookie, &self.cookie_5,
-                    &self.cookie_6, &self.cookie_7,
-                ),
-                    (
-                    &self.r_type_cookie, &self.cookie_8,
-                    &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
-                    &self.cookie_9, &self.derive_x_cookie, &self.cookie_10, &self.x_r_cookie, &self.src_main_cookie,
-                ),
+                    &self.n00_0a, &self.fn_main, &self.compile_error_x, &self.fn_x_r,
                 ),
                 (
-                    (
-                    &self.etc_passwd_cookie, &self.c_dir_file_cookie, &self.evil_cookie_2, &self.env_cookie,
-                    &self.n00_0a_cookie, &self.b_cookie, &self.x_cookie_2, &self.n31m_cookie,
+                    &self.right_right_space_u7d_space_u7d, &self.backslash, &self.backslash_quotes, &self.allow_x,
+                    &self.ud, &self.evil, &self.n0_x, &self.static_cookie,
                 ),
-                    (
-                    &self.deep, &self.quotes_star_slash, &self.a_b, &self.body, &self.content_type,
+                (
+                    &self.x, &self.code_link_pet_crate_pet_script_alert_1_script, &self.indented_code, &self.unclosed,
+                    &self.a_lazy_1_b_lazy, &self.crate_x, &self.u0_u7, &self.ufeff,
                 ),
+                (
+                    &self.u1f980, &self.r_type_cookie, &self.cookie,
+                    &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
+                    &self.quotes_right, &self.derive_x, &self.quotes_hash, &self.x_r,
+                ),
+                (
+                    &self.src_main, &self.etc_passwd, &self.c_dir_file, &self.evil_2, &self.env, &self.n00_0a_cookie,
+                    &self.b, &self.x_2,
+                ),
+                (
+                    &self.n31m, &self.deep, &self.quotes_star_slash, &self.a_b, &self.body, &self.content_type,
                 ),
             )
         }
@@ -5355,22 +5198,16 @@ mod impls {
             quotes_star_slash: impl Into<String>, a_b: impl Into<String>,
         ) -> Self {
             Self {
-                fn_main: None, compile_error_x: None, fn_x_r: None, right_right_space_u7d_space_u7d: None, backslash: None,
-                backslash_quotes: None, allow_x: None, ud: None, evil: None, n0_x: None, static_: None, x: None,
-                code_link_pet_crate_pet_script_alert_1_script: None, indented_code: None, unclosed: None,
-                a_lazy_1_b_lazy: None, crate_x: None, u0_u7: None, ufeff: None, u1f980: None, r_type: None, dot_dot: None,
+                static_: None, r_type: None, dot_dot: None,
                 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: None,
-                quotes_right: None, derive_x: None, quotes_hash: None, x_r: None, src_main: None, etc_passwd: None,
-                c_dir_file: None, evil_2: None, env: None, n00_0a: None, b: None, x_2: None, n31m: None,
-                fn_main_cookie: None, compile_error_x_cookie: None, fn_x_r_cookie: None, cookie: None, cookie_2: None,
-                cookie_3: None, allow_x_cookie: None, cookie_4: None, evil_cookie: None, n0_x_cookie: None,
-                static_cookie: None, x_cookie: None, code_link_pet_crate_pet_script_alert_1_script_cookie: None,
-                indented_code_cookie: None, unclosed_cookie: None, a_lazy_1_b_lazy_cookie: None, crate_x_cookie: None,
-                cookie_5: None, cookie_6: None, cookie_7: None, r_type_cookie: None, cookie_8: None,
+                n00_0a: None, fn_main: None, compile_error_x: None, fn_x_r: None, right_right_space_u7d_space_u7d: None,
+                backslash: None, backslash_quotes: None, allow_x: None, ud: None, evil: None, n0_x: None,
+                static_cookie: None, x: None, code_link_pet_crate_pet_script_alert_1_script: None, indented_code: None,
+                unclosed: None, a_lazy_1_b_lazy: None, crate_x: None, u0_u7: None, ufeff: None, u1f980: None,
+                r_type_cookie: None, cookie: None,
                 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: None,
-                cookie_9: None, derive_x_cookie: None, cookie_10: None, x_r_cookie: None, src_main_cookie: None,
-                etc_passwd_cookie: None, c_dir_file_cookie: None, evil_cookie_2: None, env_cookie: None,
-                n00_0a_cookie: None, b_cookie: None, x_cookie_2: None, n31m_cookie: None, deep: None,
+                quotes_right: None, derive_x: None, quotes_hash: None, x_r: None, src_main: None, etc_passwd: None,
+                c_dir_file: None, evil_2: None, env: None, n00_0a_cookie: None, b: None, x_2: None, n31m: None, deep: None,
                 quotes_star_slash: quotes_star_slash.into(), a_b: a_b.into(), body: None, content_type: None,
             }
         }

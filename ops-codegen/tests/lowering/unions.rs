@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{fields, generate};
 
 /// An object with these required properties, which are texts.
-fn object(required: &[&str]) -> Value {
+pub(super) fn object(required: &[&str]) -> Value {
     let properties: serde_json::Map<String, Value> =
         required.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
     json!({ "type": "object", "required": required, "properties": properties })
@@ -23,7 +23,7 @@ fn tagged(property: &str, variants: &[&str]) -> Value {
     json!({ "oneOf": list, "discriminator": { "propertyName": property, "mapping": mapping } })
 }
 
-fn to(name: &str) -> Value {
+pub(super) fn to(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
@@ -39,7 +39,7 @@ fn heir(base: &str, own: &str) -> Value {
 }
 
 /// An object with properties of these types.
-fn holder(names: &[&str]) -> Value {
+pub(super) fn holder(names: &[&str]) -> Value {
     let properties: serde_json::Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), to(name))).collect();
     json!({ "type": "object", "properties": properties })
 }
