@@ -83,8 +83,8 @@
 //!
 //! The last four rows do not apply to the whole value: there, another kind means another response. Other conversions would
 //! lose or guess something, and are not made: text with a sign `+`, spaces or leading zeros (an identifier), a list of
-//! one for its item (the next response may hold two), `null` for an empty list or a required property, `""` for no
-//! value, different case in an enum, `"yes"` or `"1"` for a boolean, JSON within a string.
+//! one for its item (the next response may hold two), `null`, `false`, `0` or `""` for no list, `null` for a required
+//! property, `""` for no value, different case in an enum, `"yes"` or `"1"` for a boolean, JSON within a string.
 //!
 //! # Where the default reading differs
 //!
@@ -115,6 +115,7 @@ mod draft;
 mod equal;
 mod findings;
 mod lower;
+mod names;
 mod node;
 mod number;
 mod path;
@@ -138,7 +139,6 @@ use node::{At, Unit};
 use pattern::size::Allowance;
 use repair::{Fixer, Mode, Strip};
 use scan::{Mended, Scanner};
-use tagged::Tagged;
 use violations::Lister;
 
 pub use definitions::{CompiledDefinitions, Reading};
@@ -366,64 +366,6 @@ impl CompiledSchema {
     pub(crate) fn kinds_instead_of(&self, value: &Value) -> Option<String> {
         let types = Checker::new(&self.definitions).types(self.root(), 0);
         (!types.admits(value)).then(|| types.describe())
-    }
-
-    /// True if an object has no property in common with a schema that allows no others. `{"error": ..}` would conform
-    /// if all properties are optional, but hold nothing.
-    ///
-    /// Of a union, that is true if it holds for all variants that the object conforms to, or for the variant at a
-    /// position where it is known that this one is meant.
-    pub(crate) fn has_nothing_of(&self, value: &Value, meant: Option<u16>) -> bool {
-        let Some(map) = value.as_object().filter(|map| !map.is_empty()) else { return false };
-        let checker = Checker::new(&self.definitions);
-        let nothing_of =
-            |at| repair::closes(&checker, at, 0) && !map.keys().any(|name| repair::may_declare(&checker, at, name, 0));
-        let (at, Some(union)) = self.root_union(&checker) else { return nothing_of(self.root()) };
-        if nothing_of(at) {
-            return true;
-        }
-        // An object that names its variant has that in common with it, and a variant that is unknown here may be a new one.
-        if !matches!(checker.tagged(at, union, value), Tagged::No) {
-            return false;
-        }
-        let takes = |node| checker.check(at.to(node), value, 1);
-        if let Some(node) = meant.and_then(|meant| union.variants.get(usize::from(meant)))
-            && takes(node)
-        {
-            return nothing_of(at.to(node));
-        }
-        let mut taking = union.variants.iter().filter(|node| takes(node)).peekable();
-        taking.peek().is_some() && taking.all(|node| nothing_of(at.to(node)))
-    }
-
-    /// The schema behind the root, and its variants if it is a union.
-    fn root_union<'s>(&'s self, checker: &Checker<'s>) -> (At<'s>, Option<&'s node::Union>) {
-        let at = checker.follow(self.root()).unwrap_or(self.root());
-        (at, if let node::Kind::Union(union) = &at.node.kind { Some(union) } else { None })
-    }
-
-    /// True if the schema is a union, so that more than the names of properties says what an object is.
-    pub(crate) fn is_union(&self) -> bool {
-        self.root_union(&Checker::new(&self.definitions)).1.is_some()
-    }
-
-    /// True if any variant of the schema may declare the property.
-    pub(crate) fn may_declare(&self, name: &str) -> bool {
-        repair::may_declare(&Checker::new(&self.definitions), self.root(), name, 0)
-    }
-
-    /// True if any variant of the schema may declare a property of an object.
-    pub(crate) fn may_declare_some(&self, value: &Value) -> bool {
-        value.as_object().is_some_and(|map| map.keys().any(|name| self.may_declare(name)))
-    }
-
-    /// True if any object might conform, to a variant at least, but have nothing in common with it.
-    pub(crate) fn may_have_nothing_of(&self) -> bool {
-        let checker = Checker::new(&self.definitions);
-        let nothing = Value::Object(serde_json::Map::new());
-        let may = |at| checker.check(at, &nothing, 0) && repair::closes(&checker, at, 0);
-        let (at, union) = self.root_union(&checker);
-        may(at) || union.is_some_and(|union| union.variants.iter().any(|node| may(at.to(node))))
     }
 
     /// Removes undeclared properties, fills in defaults, and then repairs the rest as TypeBox's `Value.Cast` does.

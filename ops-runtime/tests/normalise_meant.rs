@@ -1,7 +1,7 @@
 //! Which schema is meant: by references with identifiers, and by the variants of unions.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{CompiledSchema, Reading, Repair, Validator};
+use ops_runtime::normalise::{Change, CompiledSchema, Reading, Repair, Validator};
 use serde_json::{Value, json};
 
 fn compiled(schema: &Value) -> CompiledSchema {
@@ -207,6 +207,65 @@ fn cleaning_keeps_what_is_of_no_known_variant() {
         let schema = json!({ (keyword): [closed("a"), closed("b")] });
         assert_eq!(compiled(&schema).clean(json!({ "x": 1, "b": 2 })), json!({ "b": 2 }));
     }
+}
+
+/// A part may forbid the default of another.
+#[test]
+fn what_conforms_still_does_so_once_it_is_clean() {
+    let only = |name: &str| {
+        let more = json!({ "required": [name], "additionalProperties": false });
+        record(name, &more)
+    };
+    let default = json!({ "type": "object", "properties": { "kind": { "type": "string", "default": "x" } } });
+    let union = json!({ "oneOf": [only("a"), only("b")] });
+    let mut beside = default.clone();
+    beside["oneOf"] = union["oneOf"].clone();
+    for schema in [beside, json!({ "allOf": [default, union] }), json!({ "allOf": [union, default] })] {
+        is_left_alone(&schema, &json!({ "a": 1 }));
+    }
+    // Where no part forbids it, it is filled in.
+    let schema = json!({ "allOf": [{ "anyOf": [record("a", &json!({})), record("b", &json!({}))] }, default] });
+    assert_eq!(compiled(&schema).clean(json!({ "a": 1, "y": 2 })), json!({ "a": 1, "kind": "x" }));
+}
+
+/// Each level is checked before its parts are cleaned, and that leaves steps for all of them.
+#[test]
+fn long_lists_of_what_conforms_are_cleaned_to_their_end() {
+    let with = |name: &str| json!({ "properties": { (name): { "type": "integer" } }, "required": [name] });
+    let node = json!({
+        "type": "object",
+        "properties": {
+            "kids": { "type": "array", "items": { "$ref": "#/$defs/Node" } },
+            "on": { "type": "boolean", "default": true },
+        },
+        "oneOf": [with("a"), with("b")],
+    });
+    let schema = |root: Value| {
+        let mut schema = root;
+        schema["$defs"] = json!({ "Node": node });
+        compiled(&schema)
+    };
+    let (one, list) =
+        (json!({ "$ref": "#/$defs/Node" }), json!({ "type": "array", "items": { "$ref": "#/$defs/Node" } }));
+    let is_clean = |schema: &CompiledSchema, value: Value, clean: Value| {
+        // The values are too large to be shown.
+        assert!(schema.clean(value.clone()) == clean);
+        let (normalised, told) = schema.normalise(value);
+        assert!(normalised == clean && told.iter().all(|repair| repair.change == Change::Removed), "{told:?}");
+    };
+    let leaf = |index: usize| json!({ "a": index, "kids": [], "x": 1 });
+    let clean_leaf = |index: usize| json!({ "a": index, "kids": [], "on": true });
+    for (depth, count) in [(0, 5331), (0, 5514), (0, 5800), (0, 6600), (0, 8000), (1, 4416), (2, 2952), (3, 2220)] {
+        let value = json!({ "a": 0, "kids": (0..count).map(leaf).collect::<Vec<_>>() });
+        let clean = json!({ "a": 0, "kids": (0..count).map(clean_leaf).collect::<Vec<_>>(), "on": true });
+        let value = (0..depth).fold(value, |value, _| json!({ "a": 0, "kids": [value] }));
+        let clean = (0..depth).fold(clean, |clean, _| json!({ "a": 0, "kids": [clean], "on": true }));
+        is_clean(&schema(one.clone()), value, clean);
+    }
+    // The parts of all items count together.
+    let value = json!({ "a": 0, "kids": (0..150).map(leaf).collect::<Vec<_>>() });
+    let clean = json!({ "a": 0, "kids": (0..150).map(clean_leaf).collect::<Vec<_>>(), "on": true });
+    is_clean(&schema(list), json!(vec![value; 150]), json!(vec![clean; 150]));
 }
 
 #[test]

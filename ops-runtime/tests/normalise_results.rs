@@ -260,6 +260,23 @@ fn whole_numbers_of_schemas_are_exact_however_they_are_written() {
     }
 }
 
+/// So many are too many, though not so few as the next whole number.
+#[test]
+fn an_upper_limit_with_a_fraction_is_the_whole_number_below() {
+    for (keyword, conforms, breaks) in [
+        ("maxItems", json!([1, 2]), json!([1, 2, 3])),
+        ("maxLength", json!("ab"), json!("abc")),
+        ("maxProperties", json!({ "a": 1, "b": 2 }), json!({ "a": 1, "b": 2, "c": 3 })),
+        ("minItems", json!([1, 2, 3]), json!([1, 2])),
+        ("minLength", json!("abc"), json!("ab")),
+        ("minProperties", json!({ "a": 1, "b": 2, "c": 3 }), json!({ "a": 1, "b": 2 })),
+    ] {
+        let schema = json!({ (keyword): 2.5 });
+        assert!(compiled(&schema).check(&conforms) && !compiled(&schema).check(&breaks), "{keyword}");
+        assert!(Validator::new(&schema).check(&conforms) && !Validator::new(&schema).check(&breaks), "{keyword}");
+    }
+}
+
 /// Work for an enum is bounded, too: beyond that, its numbers are taken as they are.
 #[test]
 fn the_numbers_of_an_enum_are_checked_as_far_as_a_schema_may_be_large() {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::definitions::CompiledDefinitions;
-use super::draft::count;
+use super::draft::{count, most};
 use super::equal::copy;
 use super::node::{
     ARRAY, Additional, ArrayRules, INTEGER, Intersect, Kind, NUMBER, Node, OBJECT, ObjectRules, Property, Rest, STRING,
@@ -54,6 +54,10 @@ impl<'s> Keywords<'_, 's> {
 
     fn count(&self, keyword: &str) -> Option<u64> {
         count(self.own, keyword).or_else(|| self.outer?.count(keyword))
+    }
+
+    fn most(&self, keyword: &str) -> Option<u64> {
+        most(self.own, keyword).or_else(|| self.outer?.most(keyword))
     }
 }
 
@@ -210,7 +214,7 @@ impl<'s> Conversion<'s> {
             additional,
             ghosts,
             min: keywords.count("minProperties"),
-            max: keywords.count("maxProperties"),
+            max: keywords.most("maxProperties"),
             ..ObjectRules::default()
         }
         .indexed()
@@ -226,7 +230,7 @@ impl<'s> Conversion<'s> {
             items => ArrayRules {
                 rest: Rest::Each(self.schema(items, None)),
                 min: keywords.count("minItems"),
-                max: keywords.count("maxItems"),
+                max: keywords.most("maxItems"),
                 unique: keywords.get("uniqueItems") == Some(&Value::Bool(true)),
                 ..ArrayRules::default()
             },

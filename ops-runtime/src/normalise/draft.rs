@@ -187,7 +187,7 @@ impl<'s> ArrayDraft<'s> {
     fn read(raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Self> {
         let mut draft = ArrayDraft {
             min: count(map, "minItems"),
-            max: count(map, "maxItems"),
+            max: most(map, "maxItems"),
             unique: map.get("uniqueItems") == Some(&Value::Bool(true)),
             ..ArrayDraft::default()
         };
@@ -235,11 +235,8 @@ impl<'s> ArrayDraft<'s> {
 
 impl<'s> ObjectDraft<'s> {
     fn read(raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Self> {
-        let mut draft = ObjectDraft {
-            min: count(map, "minProperties"),
-            max: count(map, "maxProperties"),
-            ..ObjectDraft::default()
-        };
+        let mut draft =
+            ObjectDraft { min: count(map, "minProperties"), max: most(map, "maxProperties"), ..ObjectDraft::default() };
         let object = |keyword| map.get(keyword).and_then(Value::as_object).into_iter().flatten();
         for (name, schema) in object("properties") {
             draft.property(name, &[raw.to(schema)]);
@@ -299,10 +296,19 @@ fn smaller<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
 
-/// A count in a schema, written as `2` or `2.0`.
+/// A lower limit in a schema, written as `2` or `2.0`.
 pub(super) fn count(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
+    limit(map, keyword, f64::ceil)
+}
+
+/// An upper limit in a schema.
+pub(super) fn most(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
+    limit(map, keyword, f64::floor)
+}
+
+fn limit(map: &Map<String, Value>, keyword: &str, whole: impl FnOnce(f64) -> f64) -> Option<u64> {
     let number = map.get(keyword)?.as_number()?;
-    number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| float.ceil() as u64))
+    number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| whole(float) as u64))
 }
 
 pub(super) fn types(map: &Map<String, Value>) -> Option<Types> {
@@ -362,11 +368,11 @@ pub(super) fn numbers(map: &Map<String, Value>) -> NumberRules {
 }
 
 fn strings(map: &Map<String, Value>) -> StringRules {
-    let length = |keyword| count(map, keyword).map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+    let length = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
     StringRules {
-        min: length("minLength"),
-        max: length("maxLength"),
+        min: count(map, "minLength").map(length),
+        max: most(map, "maxLength").map(length),
         patterns: text("pattern").map(|source| Pattern::new(source, false)).into_iter().collect(),
         format: text("format")
             .filter(|name| has_structure(name))

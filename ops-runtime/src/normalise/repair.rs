@@ -8,6 +8,7 @@
 
 mod another;
 mod array;
+mod common;
 mod convert;
 mod declared;
 mod measure;
@@ -27,8 +28,8 @@ use super::number::integer;
 use super::path::Path;
 use told::{Repairs, Told};
 
+pub(super) use common::{closes, has_nothing_of, may_declare, may_declare_some};
 pub(crate) use measure::Measure;
-pub(super) use object::{closes, may_declare};
 pub(super) use told::Mark;
 
 /// The steps that are taken.
@@ -122,7 +123,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
                 Some(false) => self.misfit(at, value, path, strip, depth),
                 conforms => conforms.is_some(),
             },
-            Kind::Union(_) | Kind::Intersect(_) if !self.checker.enter(depth) => self.too_deep(path, value),
+            Kind::Union(_) | Kind::Intersect(_) if !self.enters(0, depth) => self.too_deep(path, value),
             Kind::Union(union) => self.union(at, union, value, path, strip, depth),
             // An intersection that comes back to itself without a step into the value asks for nothing that is not
             // looked at already, as when values are checked.
@@ -188,12 +189,12 @@ impl<'c, 'a> Fixer<'c, 'a> {
             }
             Value::Array(items) => match &typed.array {
                 None => true,
-                Some(_) if !self.enters(items.len(), depth) => self.too_deep(path, value),
+                Some(_) if !self.enters_parts(items.len(), depth) => self.too_deep(path, value),
                 Some(rules) => self.array(at, rules, items, path, strip, depth),
             },
             Value::Object(map) => match &typed.object {
                 None => true,
-                Some(_) if !self.enters(map.len(), depth) => self.too_deep(path, value),
+                Some(_) if !self.enters_parts(map.len(), depth) => self.too_deep(path, value),
                 Some(rules) => self.object(at, rules, map, path, strip, depth),
             },
         }
@@ -359,13 +360,18 @@ impl<'c, 'a> Fixer<'c, 'a> {
         self.checker.found(None, || find(self))
     }
 
+    /// Enters a schema, which takes so many steps more; once more if the known size of the value allows more of them.
+    fn enters(&self, steps: u64, depth: u32) -> bool {
+        let enters = || self.checker.enter(depth) && self.checker.budget.spend(steps);
+        enters() || self.checker.budget.is_dry() && self.goes_on() && enters()
+    }
+
     /// Enters a list or an object with so many parts.
-    fn enters(&self, parts: usize, depth: u32) -> bool {
-        let budget = &self.checker.budget;
+    fn enters_parts(&self, parts: usize, depth: u32) -> bool {
         if !self.is_again {
-            budget.grow(parts);
+            self.checker.budget.grow(parts);
         }
-        self.checker.enter(depth) && budget.spend(parts as u64 / 2)
+        self.enters(parts as u64 / 2, depth)
     }
 
     /// The current ends of the lists of reports.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use regex_syntax::ast::ErrorKind::{EscapeUnrecognized, UnsupportedBackreference, UnsupportedLookAround};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::{BOUNDARIES, SIZE_LIMIT};
+use super::SIZE_LIMIT;
+use super::translate::BOUNDARIES;
 
 /// How much all patterns of one schema, table of definitions or validator may take together, in bytes.
 const ALLOWANCE: usize = 64 << 20;

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{Fixer, Strip, kind};
+use super::{Fixer, Strip, has_nothing_of, kind};
 use crate::normalise::equal::discard;
 use crate::normalise::findings::Change;
 use crate::normalise::node::{ARRAY, ArrayRules, At, BOOLEAN, Kind, NUMBER, OBJECT, STRING, Types};
@@ -58,13 +58,29 @@ impl<'a> Fixer<'_, 'a> {
         })
     }
 
-    /// True if a value has the kind of a list's items, and may be the only one.
+    /// True if a value is certainly an item of a list, and may be the only one.
+    ///
+    /// An empty text may stand for no list, as may a flag, such as `false` or `0`, that is no item as it is. `1` is a flag
+    /// only if it would become a boolean. An object that has nothing of an item holds several by their numbers, or an error.
     fn is_item(&self, at: At<'a>, value: &Value) -> bool {
+        if value.as_str().is_some_and(str::is_empty) {
+            return false;
+        }
         let Some((at, rules)) = self.list(at) else { return false };
         let Some(rules) = rules else { return true };
         let one = !rules.exact && rules.min.is_none_or(|min| min <= 1) && rules.limit().is_none_or(|limit| limit > 0);
-        let of_kind = |types: Types| types.admits(value) || scalars(types, value).iter().any(Option::is_some);
-        one && rules.item(0).is_none_or(|node| of_kind(self.checker.types(at.to(node), 0)))
+        let is_flag = |types: Types| match value.as_u64() {
+            Some(bit) => bit == 0 || bit == 1 && !types.has(STRING),
+            None => value.is_boolean(),
+        };
+        let converts = |types| !is_flag(types) && scalars(types, value).iter().any(Option::is_some);
+        let of_kind = |types: Types| types.admits(value) || converts(types);
+        let is_one = |item: At<'a>| match value {
+            Value::Object(map) => self.found(|fixer| has_nothing_of(fixer.checker, item, map)) == Some(false),
+            _ => true,
+        };
+        let is_item = |node| of_kind(self.checker.types(at.to(node), 0)) && is_one(at.to(node));
+        one && rules.item(0).is_none_or(is_item)
     }
 
     /// The single schema behind a node that accepts lists, and its rules.

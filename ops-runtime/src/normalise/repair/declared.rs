@@ -95,22 +95,14 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// Removes properties that no member of an intersection declares. `conforms` is `None` if it is to be found out.
-    pub(super) fn strip_members(
-        &mut self,
-        at: At<'a>,
-        value: &mut Value,
-        path: &Path<'_>,
-        conforms: Option<bool>,
-        depth: u32,
-    ) {
+    /// Removes properties that no member of an intersection declares.
+    pub(super) fn strip_members(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, conforms: bool, depth: u32) {
         let declared = self.found(|fixer| {
             let mut declared = Declared::default();
             fixer.declaring(at, value, &mut declared, Depth::new(depth)).then_some(declared)
         });
         let (Some(Some(declared)), Some(map)) = (declared, value.as_object()) else { return };
         if declared.closes(self.compat()) && map.keys().any(|name| !declared.knows(name, self.checker)) {
-            let conforms = conforms.unwrap_or_else(|| self.checker.check(at, value, depth));
             let Value::Object(map) = value else { return };
             // For a faulty value it is unknown which variant of a union declares its properties.
             let checker = self.checker;

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::told::Mark;
-use super::{Fixer, Mode, Strip, kind};
-use crate::normalise::check::{Checker, MAX_COMBINED};
+use super::{Fixer, Mode, Strip, kind, may_declare};
+use crate::normalise::check::Checker;
 use crate::normalise::equal::{copy, discard};
 use crate::normalise::findings::{Change, UNDECLARED};
-use crate::normalise::node::{Additional, At, Kind, Node, OBJECT, ObjectRules, Property};
+use crate::normalise::node::{Additional, At, Kind, Node, ObjectRules, Property};
 use crate::normalise::path::Path;
 
 /// An object that is being fixed.
@@ -402,21 +402,6 @@ impl Checker<'_> {
     }
 }
 
-/// True if any variant of a schema might declare a property.
-pub(in crate::normalise) fn may_declare<'a>(checker: &Checker<'a>, at: At<'a>, name: &str, depth: u32) -> bool {
-    if depth >= MAX_COMBINED || !checker.budget.spend(1) {
-        return true;
-    }
-    let any = |nodes: &'a [Node]| nodes.iter().any(|node| may_declare(checker, at.to(node), name, depth + 1));
-    match &at.node.kind {
-        Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| checker.knows(rules, name, &mut 0)),
-        Kind::Union(union) => any(&union.variants),
-        Kind::Intersect(all) => any(&all.members),
-        Kind::Ref(_) => checker.follow(at).is_some_and(|at| may_declare(checker, at, name, depth + 1)),
-        _ => false,
-    }
-}
-
 /// Returns true if a property stays, and takes it apart if not.
 fn keep(stays: bool, value: &mut Value) -> bool {
     if !stays {
@@ -436,28 +421,5 @@ pub(super) fn strip_inside<'a>(strip: Strip<'a>, name: &str, fixer: &Fixer<'_, '
             // Another member that declares it may declare more properties inside.
             if others.any(|(_, node)| fixer.may_declare(at.to(node), name, 0)) { Strip::None } else { Strip::All }
         }
-    }
-}
-
-/// True if each variant of a schema that is for objects allows no other properties than those that it declares, if any.
-pub(in crate::normalise) fn closes<'a>(checker: &Checker<'a>, at: At<'a>, depth: u32) -> bool {
-    if depth >= MAX_COMBINED || !checker.budget.spend(1) {
-        return false;
-    }
-    let closes = |node: &'a Node| closes(checker, at.to(node), depth + 1);
-    let of_objects = |node: &&'a Node| checker.types(at.to(node), depth + 1).has(OBJECT);
-    match &at.node.kind {
-        Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| {
-            // Rules beside a union that declare nothing leave that to the variants.
-            let says = !rules.properties.is_empty() || matches!(rules.additional, Additional::False);
-            says && !rules.keeps_undeclared
-        }),
-        Kind::Union(union) => {
-            let mut variants = union.variants.iter().filter(of_objects).peekable();
-            variants.peek().is_some() && variants.all(closes)
-        }
-        Kind::Intersect(all) => all.members.iter().any(closes),
-        Kind::Ref(_) => checker.follow(at).is_some_and(|at| super::object::closes(checker, at, depth + 1)),
-        _ => false,
     }
 }

@@ -6,7 +6,7 @@ use super::declared::Declared;
 use super::{Fixer, Mode, Strip};
 use crate::normalise::check::{MAX_COMBINED, SCHEMAS_PER_STEP};
 use crate::normalise::create::{as_object, merge};
-use crate::normalise::equal::{copy, discard};
+use crate::normalise::equal::{copy, discard, equal, weight};
 use crate::normalise::node::{At, Intersect, Kind, Node, Types, Union};
 use crate::normalise::path::Path;
 use crate::normalise::tagged::Tagged;
@@ -412,12 +412,27 @@ impl<'a> Fixer<'_, 'a> {
         if self.mode == Mode::Repair {
             return self.repair_members(at, all, value, path, strip, depth);
         }
+        if !self.is_again {
+            // It is visited several times, so its parts are counted here. It was counted itself with what is around it.
+            self.checker.budget.grow(weight(value) - 1);
+        }
+        let conforms = !self.compat() && self.found(|fixer| fixer.checker.check(at, value, depth)) == Some(true);
+        let (came, mark) = (if conforms { copy(value) } else { None }, self.mark());
         if let Strip::All = strip {
             // By the best score, it is known which variants declare its properties.
-            let conforms = (self.mode == Mode::Normalise || self.compat()).then_some(true);
-            self.strip_members(at, value, path, conforms, depth);
+            let is_known = self.mode == Mode::Normalise || self.compat();
+            self.strip_members(at, value, path, is_known || conforms, depth);
         }
         let clean = self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
+        // A member may forbid what another fills in: then a value that conforms stays unchanged.
+        if let Some(came) = came
+            && !equal(&came, value)
+            && self.found(|fixer| fixer.checker.check(at, value, depth)) == Some(false)
+        {
+            discard(std::mem::replace(value, came));
+            self.rollback(mark);
+            return true;
+        }
         if clean || self.mode == Mode::Clean {
             return clean;
         }
@@ -426,7 +441,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         // Each member repairs the parts that it declares; everything is created anew only if that fails.
         let (received, mark) = (copy(value), self.mark());
-        if self.members(at, all, value, path, strip, depth) && self.is_by_type() {
+        if self.again(|fixer| fixer.members(at, all, value, path, strip, depth)) && self.is_by_type() {
             return true;
         }
         // Earlier members have not seen values that later ones made up.

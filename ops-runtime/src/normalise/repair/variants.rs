@@ -281,7 +281,7 @@ impl<'a> Fixer<'_, 'a> {
         let received = if conforms || is_scalar { copy(value) } else { None };
         let mark = self.mark();
         if let Strip::All = strip {
-            self.strip_members(at, value, path, Some(conforms), depth);
+            self.strip_members(at, value, path, conforms, depth);
         }
         self.members(at, all, value, path, strip, depth);
         self.repairs.tell_once(mark.repairs);

@@ -8,7 +8,7 @@ use super::Validator;
 use super::keyword::{ANY, Id, Keyword, NEVER, Properties, Rules, Schema, Union, by_name};
 use super::locate::{Document, Place, address};
 use super::{plain, shape, unread};
-use crate::normalise::draft::{count, numbers, types};
+use crate::normalise::draft::{count, most, numbers, types};
 use crate::normalise::equal::copy;
 use crate::normalise::findings::{Problem, Problems};
 use crate::normalise::node::Literals;
@@ -243,10 +243,4 @@ fn values(map: &Map<String, Value>, counts_bytes: bool, keywords: &mut Vec<Keywo
         let dependent = dependent.iter().map(|(name, list)| (name.as_str().into(), names(list)));
         keywords.push(Keyword::DependentRequired(dependent.collect()));
     }
-}
-
-/// The upper limit in a keyword.
-fn most(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
-    let number = map.get(keyword)?.as_number()?;
-    number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| float.floor() as u64))
 }
