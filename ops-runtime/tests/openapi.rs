@@ -199,6 +199,7 @@ fn parameters() {
                 parameter("x", "body", json!({})),
                 { "$ref": "#/components/parameters/Gone" },
                 { "in": "query" },
+                parameter("bad name", "header", json!({})),
             ] },
         } },
         "components": { "parameters": { "Page": parameter("page", "query", json!({ "description": "shared" })) } },
@@ -242,6 +243,7 @@ fn parameters() {
         (Severity::Warning, 10, "the parameter `x` is in `body`"),
         (Severity::Warning, 11, "`#/components/parameters/Gone` does not exist"),
         (Severity::Warning, 12, "a parameter without `name`"),
+        (Severity::Warning, 13, "no header can be called `bad name`"),
     ];
     for (severity, index, message) in expected {
         let is_this = |d: &Diagnostic| d.severity == severity && d.message == message;

@@ -48,6 +48,10 @@ fn the_caller_chooses_among_content_types() {
         ),
         (vec!["image/*"], json!({ "type": "string", "description": "The content type of the body." })),
         (
+            vec!["*/*", "multipart/form-data"],
+            json!({ "type": "string", "description": "The content type of the body." }),
+        ),
+        (
             vec!["application/json", "image/*"],
             json!({ "type": "string", "description": "The content type of the body.", "default": "application/json" }),
         ),

@@ -164,3 +164,60 @@ fn a_base_or_null_is_no_descendant() {
     assert_eq!(told, [""; 0]);
     assert_eq!(found["Pet"]["oneOf"], json!([refer("NullablePet"), refer("Cat"), refer("Plain"), refer("Pet_base")]));
 }
+
+/// A schema that others extend, and whose discriminator is a property of its own.
+fn inner_base(of: &str, property: &str) -> Value {
+    let mut schema = child(&format!("#/components/schemas/{of}"), "barks");
+    schema["allOf"][1]["properties"][property] = json!({ "type": "string" });
+    schema["discriminator"] = json!({ "propertyName": property });
+    schema
+}
+
+/// A descendant that selects among its own descendants by another property stands for all of them.
+#[test]
+fn a_descendant_may_have_a_family_by_another_property() {
+    let schemas = |property: &str| {
+        let husky = child("#/components/schemas/Dog", "pulls");
+        json!({ "Pet": base(&json!({ "dog": "Dog" })), "Dog": inner_base("Pet", property), "Husky": husky })
+    };
+    let (found, told) = load(&["#/components/schemas/Pet"], &schemas("breed"), &[]);
+    assert_eq!(told, [""; 0]);
+    assert_eq!(found["Pet"]["oneOf"], json!([refer("Dog"), refer("Husky"), refer("Pet_base")]));
+    let mapping = json!({ "dog": "#/$defs/Dog", "Husky": "#/$defs/Husky", "Pet": "#/$defs/Pet_base" });
+    assert_eq!(found["Pet"]["discriminator"]["mapping"], mapping);
+    assert_eq!(found["Dog"]["oneOf"], json!([refer("Husky"), refer("Dog_base")]));
+    assert_eq!(found["Husky"]["allOf"][0], refer("Dog_base"));
+    #[cfg(feature = "registry")]
+    for husky in [
+        json!({ "kind": "dog", "breed": "Husky", "barks": false, "pulls": true }),
+        json!({ "kind": "Husky", "breed": "Husky", "pulls": true }),
+    ] {
+        assert_eq!(repaired("Pet", &found, &husky), (husky, Vec::new()));
+    }
+    // By the same property, each value selects one of the outer union.
+    let (found, _) = load(&["#/components/schemas/Pet"], &schemas("kind"), &[]);
+    assert_eq!(found["Pet"]["oneOf"], json!([refer("Dog_base"), refer("Husky"), refer("Pet_base")]));
+}
+
+/// Schemas that extend each other have a union each, and neither is read without end.
+#[test]
+fn families_may_be_in_each_other() {
+    let schemas = json!({ "A": inner_base("B", "a"), "B": inner_base("A", "b") });
+    let (found, _) = load(&["#/components/schemas/A"], &schemas, &[]);
+    assert_eq!(found["A"]["oneOf"], json!([refer("B"), refer("A_base")]));
+    assert_eq!(found["B"]["oneOf"], json!([refer("A"), refer("B_base")]));
+    #[cfg(feature = "registry")]
+    {
+        let value = json!({ "a": "B", "b": "A", "barks": true });
+        assert_eq!(repaired("A", &found, &value).0, value);
+    }
+}
+
+/// A value that is repaired by a definition, and the places that changed.
+#[cfg(feature = "registry")]
+fn repaired(name: &str, definitions: &Value, value: &Value) -> (Value, Vec<String>) {
+    use ops_runtime::normalise::{CompiledSchema, Reading};
+    let schema = json!({ "$ref": format!("#/$defs/{name}"), "$defs": definitions });
+    let (value, changes) = CompiledSchema::new(&schema, Reading::Default).repair(value.clone());
+    (value, changes.into_iter().map(|change| change.pointer).collect())
+}

@@ -1,6 +1,7 @@
 //! Schemas that say what they do not mean.
 #![cfg(feature = "openapi")]
 
+use ops_runtime::normalise::Validator;
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
@@ -80,6 +81,66 @@ fn values_that_the_type_refuses_are_read_as_they_are_meant() {
         let (schemas, diagnostics) = read("3.1.0", &json!({ "X": schema }));
         assert_eq!((&schemas["X"], diagnostics), (&schema, Vec::new()));
     }
+}
+
+/// Null that two variants accept is no value of a `oneOf`.
+#[test]
+fn a_union_that_may_be_null_accepts_it_once() {
+    let to = |place: &str, name: &str| json!({ "$ref": format!("{place}{name}") });
+    let (given, other) = (to("#/components/schemas/", "Other"), to("#/$defs/", "Other"));
+    let none = json!({ "type": "null" });
+    let around = |variants: Value| json!({ "anyOf": [{ "oneOf": variants }, none] });
+    for (variants, expected) in [
+        (
+            json!([{ "allOf": [given], "nullable": true }, { "type": "string" }]),
+            around(json!([{ "anyOf": [{ "allOf": [other] }, none] }, { "type": "string" }])),
+        ),
+        (
+            json!([{ "type": "string", "const": "a", "nullable": true }, given]),
+            around(json!([{ "anyOf": [{ "type": "string", "const": "a" }, none] }, other])),
+        ),
+        (
+            json!([{ "oneOf": [given], "nullable": true }, { "type": "string" }]),
+            around(json!([{ "oneOf": [other, none] }, { "type": "string" }])),
+        ),
+        (json!([{}, given]), around(json!([{}, other]))),
+        (
+            json!([to("#/components/schemas/", "Any"), { "type": "string" }]),
+            around(json!([to("#/$defs/", "Any"), { "type": "string" }])),
+        ),
+        (
+            json!([{ "type": "string", "nullable": true }, { "type": "integer", "nullable": true }]),
+            around(json!([{ "type": ["string", "null"] }, { "type": ["integer", "null"] }])),
+        ),
+        // Here it is clear that one accepts it, or none.
+        (
+            json!([{ "type": "string", "nullable": true }, given]),
+            json!({ "oneOf": [{ "type": ["string", "null"] }, other] }),
+        ),
+        (json!([{ "type": "string" }, given]), json!({ "oneOf": [{ "type": "string" }, other, none] })),
+    ] {
+        let schemas = json!({
+            "X": { "oneOf": variants, "nullable": true }, "Other": { "type": "object" }, "Any": { "description": "d" },
+        });
+        let (mut schemas, diagnostics) = read("3.0.3", &schemas);
+        assert_eq!((&schemas["X"], diagnostics), (&expected, Vec::new()), "{variants}");
+        let mut schema = schemas["X"].take();
+        schema["$defs"] = schemas;
+        assert!(Validator::new(&schema).check(&Value::Null), "{schema}");
+    }
+}
+
+/// It has other characters than base64.
+#[test]
+fn text_in_base64url_is_no_base64() {
+    let schemas = json!({
+        "A": { "type": "string", "contentEncoding": "base64" },
+        "B": { "type": "string", "contentEncoding": "base64url" },
+        "C": { "type": "string", "contentEncoding": "base64url", "contentMediaType": "image/png", "format": "icon" },
+    });
+    let (read, diagnostics) = read("3.1.0", &schemas);
+    assert_eq!((&read["A"], diagnostics), (&json!({ "type": "string", "format": "byte" }), Vec::new()));
+    assert_eq!((&read["B"], &read["C"]), (&schemas["B"], &schemas["C"]));
 }
 
 /// Taken literally, such a variant accepts anything, which leaves the others without a meaning.

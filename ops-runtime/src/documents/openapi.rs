@@ -32,7 +32,8 @@
 //! the request body, `body`. If two parameters have one name, the later is `{name}_{location}`; beside a parameter
 //! called `body`, the request body is `request_body`. If an endpoint takes several content types, the optional property
 //! `contentType` selects one; if their schemas differ, the body is a `oneOf` of them. Bytes are
-//! `{"type":"string","format":"binary"}`, base64 is `{"type":"string","format":"byte"}`.
+//! `{"type":"string","format":"binary"}`, base64 is `{"type":"string","format":"byte"}`. Base64url keeps its
+//! `contentEncoding`.
 //!
 //! If a boolean such as `stream` in the body or the query chooses between one result and a stream, the operations set
 //! it themselves: `x_stream` sends `true`, and `x` sends `false` only if the document's default is `true` or the

@@ -403,13 +403,14 @@ fn choice(found: &[(&Content<'_>, Value)]) -> Option<Value> {
             names.push(content.content_type);
         }
     }
-    let is_open = names.iter().any(|name| is_range(name) && Media::of(name) != Media::Json);
-    if names.len() < 2 && !is_open {
+    // A range of JSON alone is sent as JSON.
+    if names.len() < 2 && names.iter().all(|name| !is_range(name) || Media::of(name) == Media::Json) {
         return None;
     }
     let mut schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
     schema.insert("description".into(), "The content type of the body.".into());
-    if !is_open {
+    // A type in a range is a choice, too.
+    if !names.iter().any(|name| is_range(name)) {
         schema.insert("enum".into(), names.iter().copied().collect());
     }
     if let Some(preferred) = names.iter().find(|name| !is_range(name)).filter(|name| names.first() == Some(name)) {

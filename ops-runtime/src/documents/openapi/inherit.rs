@@ -2,6 +2,10 @@
 //!
 //! References to such a schema mean a union of its descendants; the descendants mean its own content. So it becomes two
 //! definitions: the union under its own name, and its content under another name.
+//!
+//! A descendant may be such a schema itself. In the union it stands for its own content, since its descendants are variants,
+//! too. But if its discriminator names another property, it stands for its own union: that property selects among its
+//! descendants.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,10 +44,7 @@ impl<'a> Reader<'a> {
         let mut named: Vec<(String, Node<'a>)> = all.map(|(name, node)| (selector(&name, &node), node)).collect();
         // Beside a reference, OpenAPI 3.0 knows no other members.
         let others = if self.version.keeps_siblings() { &["oneOf", "anyOf"][..] } else { &["oneOf", "anyOf", "$ref"] };
-        let is_base = |node: &Node<'a>| {
-            node.get("discriminator").as_ref().and_then(Self::tag_of).is_some()
-                && others.iter().all(|key| node.get(key).is_none())
-        };
+        let is_base = |node: &Node<'a>| tag(node).is_some() && others.iter().all(|key| node.get(key).is_none());
         let bases: Vec<(String, Node<'a>)> = named.iter().filter(|(_, node)| is_base(node)).cloned().collect();
         if bases.is_empty() {
             return;
@@ -157,9 +158,19 @@ impl<'a> Reader<'a> {
         self.bases.get(&key(place)).map_or(name, |base| base.own.clone())
     }
 
+    /// The definition that stands for a member of a family.
+    fn member_of(&mut self, family: &Node<'a>, member: &Node<'a>) -> String {
+        if self.is_own(family, member) { self.own_of(member) } else { self.define(member) }
+    }
+
+    /// True if a member of a family has a family by the same property, so that only its own content stands for it.
+    fn is_own(&self, family: &Node<'a>, member: &Node<'a>) -> bool {
+        self.bases.contains_key(&key(member)) && tag(family) == tag(member)
+    }
+
     /// True if a member of a family accepts null: the own content of one that others extend does not.
-    fn has_null(&self, member: &Node<'a>) -> bool {
-        !self.bases.contains_key(&key(member)) && self.is_nullable(member)
+    fn has_null(&self, family: &Node<'a>, member: &Node<'a>) -> bool {
+        !self.is_own(family, member) && self.is_nullable(member)
     }
 
     /// The definitions of a schema that others extend: its own, and the union of all.
@@ -169,17 +180,16 @@ impl<'a> Reader<'a> {
         let mut own = self.content(node, node.value.as_object()?, 0);
         let discriminator = own.shift_remove("discriminator");
         let declared = node.get("discriminator")?;
-        let property = Self::tag_of(&declared)?;
+        let property = tag(node)?;
         let mut members: Vec<String> = Vec::new();
         let mut known: HashSet<String> = HashSet::new();
         let mut mapping = Map::new();
         let mut has_null = false;
         for (value, target) in declared.get("mapping").iter().flat_map(Node::members) {
             if let Ok(found) = self.selected(node, &target) {
-                // A descendant that is extended itself is represented by its own content.
                 let found = self.meant(found);
-                let member = self.own_of(&found);
-                has_null |= self.has_null(&found);
+                let member = self.member_of(node, &found);
+                has_null |= self.has_null(node, &found);
                 mapping.insert(value.to_owned(), definition_reference(&member));
                 if known.insert(member.clone()) {
                     members.push(member);
@@ -189,8 +199,8 @@ impl<'a> Reader<'a> {
         for (value, place) in
             base.descendants.iter().map(|(value, place)| (value, place)).chain([(&base.selector, node)])
         {
-            let member = self.own_of(place);
-            has_null |= self.has_null(place);
+            let member = self.member_of(node, place);
+            has_null |= self.has_null(node, place);
             if known.insert(member.clone()) {
                 mapping.entry(value.as_str()).or_insert_with(|| definition_reference(&member));
                 members.push(member);
@@ -214,6 +224,11 @@ impl<'a> Reader<'a> {
 
 fn key(node: &Node<'_>) -> usize {
     node.key()
+}
+
+/// The property by which a schema's discriminator selects.
+fn tag<'a>(node: &Node<'a>) -> Option<&'a str> {
+    node.get("discriminator").as_ref().and_then(Reader::tag_of)
 }
 
 /// The value that selects a schema which no mapping names. Each base repeats it, so it is cut.

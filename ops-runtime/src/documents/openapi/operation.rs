@@ -12,6 +12,7 @@ use super::reader::{Names, Reader, Streaming};
 use super::short::short;
 use super::text::kind;
 use super::version::Version;
+use crate::model::binding::is_token;
 use crate::model::cut;
 use crate::model::diagnostic::MOST_POINTER;
 use crate::model::media::Media;
@@ -155,7 +156,7 @@ impl<'a> Reader<'a> {
         let mut found = Vec::new();
         for (method, operation) in candidates {
             let name = || format!("`{} {}`", short(&method), short(path));
-            if method.is_empty() || !method.bytes().all(is_token) {
+            if !is_token(&method) {
                 self.warn(&operation, format!("`{}` is not a method", short(&method)), "it was left out");
             } else if !operation.value.is_object() {
                 let message = format!("{} is {}, not an object", name(), kind(operation.value));
@@ -342,9 +343,4 @@ fn one_side(responses: &[HttpResponse], is_stream: bool) -> Vec<HttpResponse> {
         !succeeds || is_items == is_stream
     };
     responses.iter().filter(fits).cloned().collect()
-}
-
-/// True if a byte may stand in the name of a method (RFC 9110, section 5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

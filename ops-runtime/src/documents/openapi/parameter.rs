@@ -8,7 +8,7 @@ use super::document::Node;
 use super::reader::{Names, Reader};
 use super::short::short;
 use super::version::Version;
-use crate::model::binding::is_reserved_header;
+use crate::model::binding::{is_reserved_header, is_token};
 use crate::model::media::Media;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle};
 
@@ -185,6 +185,10 @@ impl<'a> Reader<'a> {
         if is_reserved_header(&name) {
             let help = if name == "authorization" { "`with_auth` of the client sets it" } else { "the client sets it" };
             self.note(node, format!("the header `{}` is not a parameter", short(&name)), help);
+            return None;
+        }
+        if !is_token(&name) {
+            self.warn(node, format!("no header can be called `{}`", short(&name)), "the parameter was left out");
             return None;
         }
         Some((location, name))

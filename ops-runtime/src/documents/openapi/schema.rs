@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::document::{MAX_HOPS, Node};
-use super::null::{accepts_null, nullable};
+use super::null::{may_be_null, nullable};
 use super::pointer::{self, definition_reference, may_lead_around, percent_decoded, reference_to};
 use super::reader::Reader;
 use super::short::short;
@@ -71,12 +71,12 @@ impl<'a> Reader<'a> {
         if self.is_nullable(at) { nullable(out, self.has_null_variant(at)) } else { Value::Object(out) }
     }
 
-    /// True if a variant of a schema's `oneOf` refers to a schema that clearly accepts null.
+    /// True if a variant of a schema's `oneOf` refers to a schema that may accept null.
     fn has_null_variant(&self, at: &Node<'a>) -> bool {
         let variants = at.get("oneOf").into_iter().flat_map(|list| list.items());
         variants.filter(|variant| variant.text("$ref").is_some()).any(|variant| {
             let found = self.documents.resolve(variant);
-            found.is_ok_and(|found| self.is_nullable(&found) || accepts_null(found.value))
+            found.is_ok_and(|found| self.is_nullable(&found) || may_be_null(found.value))
         })
     }
 
@@ -435,13 +435,14 @@ fn schema_in<'a>(part: &Node<'a>) -> Option<Node<'a>> {
     schemas.min_by_key(|(is_other, _)| *is_other).map(|(_, schema)| schema)
 }
 
-/// The format of text that encodes bytes, by the keywords of JSON Schema.
+/// The format of text that encodes bytes, by the keywords of JSON Schema. That of base64url stays a keyword: the format `byte`
+/// means base64, which has other characters.
 fn content_format(at: &Node<'_>) -> Option<&'static str> {
     if !matches!(at.text("type"), None | Some("string")) {
         return None;
     }
     match (at.text("contentEncoding"), at.text("contentMediaType")) {
-        (Some("base64" | "base64url"), _) => Some("byte"),
+        (Some("base64"), _) => Some("byte"),
         (Some("binary"), _) => Some("binary"),
         (None, Some(media_type)) if Media::of(media_type) == Media::Bytes => Some("binary"),
         _ => None,
