@@ -1,6 +1,6 @@
 //! Places the parameters of a fn in an HTTP request, by their names and by `#[input(header = ..)]` and the like.
 
-use syn::Ident;
+use syn::{Expr, Ident};
 
 use crate::arguments::{Arguments, Http};
 use crate::errors::Errors;
@@ -120,7 +120,7 @@ fn body(rest: &[&mut Field]) -> Option<Body> {
 /// A list without items is not written in a query or a header, so that one that is not there is empty.
 ///
 /// As a default of the type, this also holds for calls by id. For other types that can be empty, which are not known
-/// here, the HTTP server does it when it reads a request (`left_out` in `serve/read.rs`).
+/// here, and for lists beside the files of a body, the HTTP server does it when it reads a request (`serve/read/left_out.rs`).
 fn left_out_if_empty(field: &mut Field) {
     let is_list = types::arguments_of(&field.ty, "Vec").is_some();
     if is_list && field.default.is_none() && !field.has_serde("default") {
@@ -133,6 +133,16 @@ fn place(placed: Placed, field: &Field, property: &str, binding: &mut Binding, e
     if field.is_flat() {
         let message = format!("a flattened parameter has no name that could stand in a {}", location.word());
         errors.tokens(&field.ident, message);
+    }
+    // The server would use the default for what is left out.
+    let has_default = matches!(&field.default, Some(DefaultValue::Expr(expr)) if !is_none(expr));
+    let has_default = has_default || field.has_serde_default_fn();
+    if has_default && types::arguments_of(&field.ty, "Option").is_some() {
+        let message = format!(
+            "a {} has no text for `None`, so the default would take its place: remove the default, or the `Option`",
+            location.word()
+        );
+        errors.tokens(&field.ty, message);
     }
     let (name, at) = name.unwrap_or_else(|| (property.to_owned(), span));
     if let Err(message) = fits(location, &name) {
@@ -147,6 +157,12 @@ fn place(placed: Placed, field: &Field, property: &str, binding: &mut Binding, e
         errors.span(at, format!("another parameter is the {kind} `{name}` already"));
     }
     binding.parameters.push((location, name, property.to_owned()));
+}
+
+/// True if an expression is the path `None`.
+fn is_none(expr: &Expr) -> bool {
+    let Expr::Path(named) = expr else { return false };
+    named.path.segments.last().is_some_and(|last| last.ident == "None")
 }
 
 /// Whether a header or a cookie can have the name (RFC 9110, section 5.6.2; RFC 6265, section 4.1.1).

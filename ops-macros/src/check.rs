@@ -8,6 +8,7 @@ pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
     let arguments = &operation.arguments;
     retry(operation, errors);
     status(operation, errors);
+    head(operation, errors);
     if operation.handler.is_some() {
         let instead =
             [("input", "the parameters of a fn are its input"), ("output", "a fn's output is what it returns")];
@@ -53,6 +54,12 @@ fn status(operation: &Operation, errors: &mut Errors) {
         errors.span(span, "`status` is that of the response over HTTP: it needs `http = \"..\"`");
     } else if operation.kind == Kind::Subscription {
         errors.span(span, "`status` is for one response, and that of a subscription is 200");
+    }
+}
+
+fn head(operation: &Operation, errors: &mut Errors) {
+    if let (Kind::Subscription, Some(http), true) = (operation.kind, &operation.arguments.http, operation.is_head()) {
+        errors.span(http.span, "a response to HEAD has no body: write `GET` for a stream");
     }
 }
 

@@ -36,6 +36,11 @@ impl Operation {
         }
     }
 
+    /// True if it is bound to the method `HEAD`.
+    pub(crate) fn is_head(&self) -> bool {
+        self.arguments.http.as_ref().is_some_and(|http| http.method == "HEAD")
+    }
+
     /// The path of the runtime.
     pub(crate) fn krate(&self) -> TokenStream {
         self.arguments.krate.as_ref().map_or_else(|| quote!(::ops_runtime), ToTokens::to_token_stream)

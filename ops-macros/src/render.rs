@@ -33,7 +33,7 @@ pub(crate) fn operation(operation: &Operation) -> TokenStream {
         }
     });
     let implementation = implementation(operation, &spec::render(operation));
-    let no_result = no_result(operation);
+    let (no_result, no_data) = (no_result(operation), no_data(operation));
     let codes = codes::render(operation);
     frame(
         operation,
@@ -42,6 +42,7 @@ pub(crate) fn operation(operation: &Operation) -> TokenStream {
             #implementation
             impl __ops::#marker for #ident {}
             #no_result
+            #no_data
             #registration
         },
     )
@@ -53,6 +54,15 @@ fn no_result(operation: &Operation) -> Option<TokenStream> {
     let at = Span::call_site().located_at(ty.span());
     types::may_be_alias(types::optional(ty).unwrap_or(ty))
         .then(|| quote_spanned!(at=> const _: () = __ops::is_data(__ops::Sent::<#ty>::IS_RESULT);))
+}
+
+/// Has the compiler find out that an operation at `HEAD` gives nothing, by any name: a response to that method has no body.
+fn no_data(operation: &Operation) -> Option<TokenStream> {
+    let ty = &operation.output.ty;
+    let at = Span::call_site().located_at(ty.span());
+    operation
+        .is_head()
+        .then(|| quote_spanned!(at=> const _: () = __ops::gives_nothing(__ops::Sent::<#ty>::GIVES.is_none());))
 }
 
 /// What stands for an operation with a mistake, so that code which uses it gets no errors of its own.

@@ -241,6 +241,25 @@ fn mistakes() {
 }
 
 #[test]
+fn what_is_bound_to_head_gives_nothing() {
+    let told = |http: &str, item: &TokenStream| expand(quote!(namespace = "a", http = #http), item).to_string();
+    let count = quote!(
+        async fn count(id: u64) -> u64 {}
+    );
+    for (http, is_checked) in [("HEAD /pets", true), ("GET /pets", false)] {
+        let text = told(http, &count);
+        assert_eq!((text.contains("gives_nothing"), text.contains("compile_error")), (is_checked, false), "{text}");
+    }
+    let watch = quote!(
+        async fn watch() -> impl Stream<Item = u64> {}
+    );
+    for (http, is_refused) in [("HEAD /pets", true), ("GET /pets", false)] {
+        let text = told(http, &watch);
+        assert_eq!(text.contains("a response to HEAD has no body"), is_refused, "{text}");
+    }
+}
+
+#[test]
 fn names_that_hide_what_the_code_names() {
     let told = |item: &TokenStream| expand(quote!(namespace = "a"), item).to_string();
     for item in [
@@ -293,10 +312,18 @@ fn places_have_names_and_parameters_one_default() {
         (quote!(#[input(cookie = "")] a: String), "the name of a cookie cannot be empty"),
         (quote!(#[input(default = 1, default = 2)] a: u8), "a parameter has one default"),
         (quote!(#[input(default)] #[input(default = 2)] a: u8), "a parameter has one default"),
+        (quote!(#[input(default = Some(7))] a: Option<u8>), "a query has no text for `None`"),
+        (quote!(#[input(header = "X-A")] #[serde(default = "seven")] a: Option<u8>), "a header has no text for `None`"),
+        (quote!(#[input(cookie, default = Some(Some(7)))] a: Option<Option<u8>>), "a cookie has no text for `None`"),
     ] {
         let item = quote! { async fn find(#parameter) {} };
         let text = expand(quote!(namespace = "a", http = "GET /a"), &item).to_string();
         assert!(text.contains(message), "{text}");
+    }
+    for parameter in [quote!(#[input(default = None)] a: Option<u8>), quote!(#[input(default)] a: Option<u8>)] {
+        let item = quote! { async fn find(#parameter) {} };
+        let text = expand(quote!(namespace = "a", http = "GET /a"), &item).to_string();
+        assert!(!text.contains("compile_error"), "{text}");
     }
 }
 

@@ -38,7 +38,8 @@
 //!   `VALIDATION_ERROR`, except under the policy `Cast`.
 //! - An event stream that is not described is text, and is read to its end. If the document describes JSON alone, or if the
 //!   output can be no text, only its beginning is read, for at most a second, and shown in the error.
-//! - A status other than 2XX is an `EXECUTION_ERROR` whose details are `{ statusCode, headers, contentType, body }`;
+//! - A status other than 2XX is an `EXECUTION_ERROR`, or an error with the code that the operation declares, if the response
+//!   is a problem with that code. Its details are `{ statusCode, headers, contentType, body }`;
 //!   [`CallError::declared`](crate::CallError::declared) reads it as the document describes it.
 //! - A subscription gives an item for each server-sent event until one says `[DONE]`. Its data is JSON; where the
 //!   output's schema allows text, data that is not JSON is a string. A server that answers with plain JSON gives one
@@ -159,6 +160,7 @@ mod lines;
 mod media;
 mod outgoing;
 pub mod pages;
+mod pairs;
 mod path;
 mod per_call;
 mod problem;

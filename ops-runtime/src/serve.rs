@@ -5,9 +5,9 @@
 //!
 //! # Paths
 //!
-//! Every operation with a handler is at `POST /operations/{namespace}/{name}`, with its input as a JSON body. Queries
-//! and subscriptions are there by GET, too, with the input as JSON in the parameter `input`. A name is escaped as one
-//! segment.
+//! Every operation with a handler is at `POST /operations/{namespace}/{name}`, with its input as a JSON body. Those
+//! that change nothing ([`may_change`](crate::spec::OperationSpec::may_change) is false) are there by GET, too, with the
+//! input as JSON in the parameter `input`. A name is escaped as one segment.
 //!
 //! An operation that is bound to HTTP, by its document or by `#[operation(http = "..")]`, is also at the path of its
 //! [binding](crate::binding::HttpBinding), and has the parameters and bodies of the binding: the server reads what
@@ -56,7 +56,7 @@
 //!
 //! # Errors
 //!
-//! Every failure is a problem (RFC 9457, `application/problem+json`) with `code`, the number of the `request` in the
+//! Every failure is a problem (RFC 9457, `application/problem+json`) with `code`, the id of the `request` in the
 //! log, and for an invalid input all `violations`, each with a JSON pointer into the input.
 //!
 //! | failure | status |
@@ -85,11 +85,18 @@
 //! operation does not declare the status, or a function passes the error on. A range of statuses (`4XX`, `default`)
 //! does not declare a redirect, 401 or 407, nor a text where it describes an object.
 //!
-//! Failures without a code of their own are logged, and the caller gets the number of the request. If a function fails
+//! Failures without a code of their own are logged, and the caller gets the request id. If a function fails
 //! with a code that it does not declare, that is logged once per code.
 //!
-//! A route of the program's own can fail with a [`CallError`](crate::CallError), too: as an axum response
-//! (`IntoResponse`), it is logged, and its clients see the same as those of an operation, with the statuses above.
+//! So is the text of a call that a function makes, if it is refused or ends too early. `TIMEOUT` and `ABORTED` keep their code, and so
+//! does `ACCESS_DENIED`. But if the function makes the call with an identity of its own, and an access rule of this process refuses
+//! it, the function has failed: the refusal says nothing of the function's caller. The texts of `TIMEOUT` and `ABORTED` of an
+//! operation of another server or another process are only logged, too, unless this process has ended the call.
+//!
+//! A route of the program's own can fail with a [`CallError`](crate::CallError), too, as an axum response
+//! (`IntoResponse`). It is logged, and clients see the same as those of an operation. The status is the one that the called
+//! operation declares for the code, or else that of the table. The invalid input of a call, and an operation that is not there, are
+//! failures of the route, with status 500.
 //!
 //! # Access
 //!

@@ -54,6 +54,8 @@ mod deadlines;
 mod doubts;
 #[path = "registry/functions.rs"]
 mod functions;
+#[path = "registry/invented.rs"]
+mod invented;
 #[path = "registry/listing.rs"]
 mod listing;
 #[path = "registry/panics.rs"]

@@ -10,7 +10,7 @@ use ops_runtime::serve::HttpServer;
 use ops_runtime::{CallError, Context, ErrorCode, ErrorResponse, HttpClient, HttpConfig, Registry};
 use serde_json::json;
 use shelter::{
-    Added, Arrivals, ArrivalsError, ArrivalsInput, ListPets, ListPetsError, ListPetsInput, Methods, NewPet, Pet,
+    Added, Arrivals, ArrivalsError, ArrivalsInput, ListPets, ListPetsError, ListPetsInput, Methods, Moved, NewPet, Pet,
     PetKind, Problem, PutPetInput, PutPetOutput, RemovePet, RemovePetError, RemovePetInput, Replaced, Server, ShowPet,
     ShowPetError, ShowPetInput, register_server,
 };
@@ -68,6 +68,7 @@ impl Server for Shelter {
                 context.set_response_header("Location", "/pets/2");
                 Some(PutPetOutput::Created(Added::new(2)))
             }
+            4 => Some(PutPetOutput::Success(Moved::new(4))),
             _ => None,
         })
     }
@@ -148,6 +149,8 @@ async fn the_variant_of_the_output_is_the_status() {
             (1, 200, Some(PutPetOutput::Ok_(Replaced::new(1)))),
             (2, 201, Some(PutPetOutput::Created(Added::new(2)))),
             (3, 202, None),
+            // The first status of the range that no other response describes.
+            (4, 203, Some(PutPetOutput::Success(Moved::new(4)))),
         ];
         for (id, status, output) in cases {
             let answer = client.put_pet((id, NewPet::new("Rex"))).await.unwrap();

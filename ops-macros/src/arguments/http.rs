@@ -59,13 +59,19 @@ fn names(path: &str) -> Result<Vec<String>, String> {
     if first.contains('}') {
         return Err(brace());
     }
-    for piece in pieces {
+    let mut pieces = pieces.peekable();
+    while let Some(piece) = pieces.next() {
         let (name, literal) = piece.split_once('}').ok_or_else(brace)?;
         if literal.contains('}') {
             return Err(brace());
         }
         if name.is_empty() || name.contains('/') {
             return Err("between braces stands the name of a parameter".to_owned());
+        }
+        if literal.is_empty() && pieces.peek().is_some() {
+            return Err(format!(
+                "nothing separates `{{{name}}}` from the next parameter, so no server can tell where it ends"
+            ));
         }
         if names.iter().any(|known| known == name) {
             return Err(format!("`{{{name}}}` stands in the path twice"));
@@ -106,6 +112,7 @@ mod tests {
             "GET /{}",
             "GET /{a/b}",
             "GET /{a}/{a}",
+            "GET /{a}{b}",
             "GET /a/../b",
             "GET /a b",
         ] {

@@ -119,11 +119,13 @@ impl CallHandler {
     }
 
     /// Shows callers in other processes the headers and cookies of HTTP responses, the bodies of HTTP errors, the texts
-    /// of failed tools that functions called, and the servers of operations (their `binding`).
+    /// of calls that functions made (of failed tools, and of what was refused or ended too early), and the servers of
+    /// operations (their `binding`).
     ///
     /// By default they get as much as a host gets from an MCP server: the data and the status. Callers in this process
-    /// get everything. Unlike an MCP server, it shows the other errors of functions as they are in either case. Only the
-    /// refusal of a call that a function made is an `EXECUTION_ERROR`: by its own code, it would read as that of the caller's call.
+    /// get everything. Unlike an MCP server, it shows the other errors of functions as they are in either case. Only if a
+    /// call that a function made is refused for its input, or for an identity that the function has set, it is an
+    /// `EXECUTION_ERROR`: by its own code, it would read as the refusal of the caller's call.
     #[must_use]
     pub fn with_upstream_shown(mut self) -> Self {
         self.shows_upstream = true;

@@ -37,11 +37,29 @@ impl Trouble {
             Some(last) => {
                 let why = format!("{what}: {}", last.message());
                 match last.code() {
-                    ErrorCode::AccessDenied => CallError::new(ErrorCode::AccessDenied, why),
+                    // It is this process that is refused, and not who has called it.
+                    ErrorCode::AccessDenied => CallError::new(ErrorCode::AccessDenied, why).refusing_program(),
                     _ => gone(why),
                 }
             }
             None => gone(what),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clients of a server do not see it as their own.
+    #[test]
+    fn a_refusal_is_that_of_this_process() {
+        let trouble = Trouble::default();
+        trouble.note("no connection", CallError::new(ErrorCode::AccessDenied, "the hub refuses"));
+        let refused = trouble.error("no connection");
+        assert_eq!(refused, CallError::new(ErrorCode::AccessDenied, "no connection: the hub refuses"));
+        assert!(refused.refuses_program());
+        trouble.clear();
+        assert!(!trouble.error("no connection").refuses_program());
     }
 }

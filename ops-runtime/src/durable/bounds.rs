@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::durable::record::Marks;
 use crate::model::json::is_deeper;
 use crate::{CallError, ErrorCode, Identity, RetryPolicy};
 
@@ -108,6 +109,7 @@ pub(super) fn bounded(error: CallError, most: usize) -> CallError {
     let message = clipped(error.message(), room.saturating_sub(whole.min(room / 2)));
     let details = fitted(&details, room.saturating_sub(escaped(message)));
     let cut = CallError::new(code.to_owned(), format!("{message}{note}")).with_details(details);
+    let cut = Marks::of(&error).put_on(cut);
     match error.operation() {
         Some(operation) => cut.with_operation(operation.to_owned()),
         None => cut,

@@ -18,7 +18,7 @@ use crate::durable::error::JobError;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
 use crate::durable::log;
-use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Outcome, Stored, Tries};
+use crate::durable::record::{DeadLetter, Ended, FORMAT, JobRecord, Marks, Outcome, Stored, Tries};
 use crate::registry::Progress;
 use crate::{BoxStream, Call, CallError, ErrorCode, ResponseEnvelope};
 
@@ -234,7 +234,8 @@ impl AnyJob {
             // The rest of it is removed.
             Stored::Ended(ended) => {
                 let at = self.jobs.engine().now();
-                let cancelled = Ended { at, failed: None, outcome: Outcome::Cancelled, ..*ended };
+                let cancelled =
+                    Ended { at, failed: None, marks: Marks::default(), outcome: Outcome::Cancelled, ..*ended };
                 self.jobs.engine().close(&self.id, &cancelled).await
             }
             Stored::Open { job, tries } => self.close(&job, tries.attempts, Outcome::Cancelled).await,
@@ -325,14 +326,14 @@ impl AnyJob {
 
     /// The result of a job that has ended.
     pub(super) fn outcome<T: DeserializeOwned>(&self, ended: Ended) -> Result<ResponseEnvelope<T>, CallError> {
-        let Ended { operation, failed, outcome, .. } = ended;
+        let Ended { operation, failed, marks, outcome, .. } = ended;
         let result = match outcome {
             Outcome::Done(envelope) => read_envelope(&envelope),
             Outcome::Failed(error) => Err(error),
             Outcome::Dead(letter) => Err(letter.error),
             Outcome::Cancelled => Err(JobError::Cancelled { job: self.id.clone() }.into()),
         };
-        result.map_err(|error| error.with_operation(failed.unwrap_or(operation)))
+        result.map_err(|error| marks.put_on(error).with_operation(failed.unwrap_or(operation)))
     }
 }
 

@@ -9,12 +9,17 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+mod marks;
+mod schedule;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub(super) use self::marks::Marks;
+pub use self::schedule::ScheduleRecord;
 use crate::durable::bounds::bounded;
 use crate::durable::id::{JobId, hash};
 use crate::run::input;
@@ -354,6 +359,9 @@ pub struct Ended {
     /// The operation that failed, if it is not the job's own: the JSON of an error does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// The private marks of the error. The JSON of an error does not contain them either.
+    #[serde(default, skip_serializing_if = "Marks::is_empty")]
+    pub(crate) marks: Marks,
     /// The outcome.
     pub outcome: Outcome,
 }
@@ -372,6 +380,7 @@ impl Ended {
         };
         Self {
             failed: failed.map(str::to_owned),
+            marks: outcome.error().map(Marks::of).unwrap_or_default(),
             operation: job.operation.clone(),
             digest: job.digest.clone(),
             owner: job.owner().map(str::to_owned),
@@ -469,28 +478,6 @@ impl DeadLetter {
             return Err(CallError::new(ErrorCode::ValidationError, message));
         }
         input::read_text(self.job.input.get()).map_err(|error| input::invalid(Op::SPEC, &error))
-    }
-}
-
-/// A schedule: its times, and the job that is submitted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ScheduleRecord {
-    /// The name.
-    pub name: String,
-    /// When: a cron expression of five or six fields in UTC, or `@every 90000ms`.
-    pub when: String,
-    /// When the schedule was made; intervals count from here.
-    pub since: u64,
-    /// The job that is submitted each time. Its id gives the queue and the lane; each submit has a new token.
-    pub job: JobRecord,
-}
-
-impl ScheduleRecord {
-    /// True if two records have the same JSON, or both are missing.
-    pub(crate) fn is_same(one: Option<&Self>, other: Option<&Self>) -> bool {
-        serde_json::to_value(one).ok() == serde_json::to_value(other).ok()
     }
 }
 

@@ -13,7 +13,8 @@ impl RetryPolicy {
     /// True if an error is worth another attempt.
     pub fn repeats(&self, error: &CallError) -> bool {
         match error.code() {
-            ErrorCode::AccessDenied => false,
+            // The identity of the job. One that its handler has chosen, or this process at its hub, may be accepted later.
+            ErrorCode::AccessDenied if !error.refuses_program() => false,
             // The call was carried out, and its result can't be passed on.
             _ if error.is_lasting() => false,
             // A known operation that no worker serves now.
@@ -25,7 +26,7 @@ impl RetryPolicy {
                 Some(status) => may_pass(status),
                 None => true,
             },
-            ErrorCode::UnknownError | ErrorCode::Timeout | ErrorCode::Aborted => true,
+            ErrorCode::UnknownError | ErrorCode::Timeout | ErrorCode::Aborted | ErrorCode::AccessDenied => true,
             _ => false,
         }
     }
@@ -63,6 +64,7 @@ mod tests {
             (CallError::new(ErrorCode::ValidationError, "x"), false),
             (misfit, true),
             (CallError::new(ErrorCode::AccessDenied, "x"), false),
+            (CallError::new(ErrorCode::AccessDenied, "x").refusing_program(), true),
             (CallError::new(ErrorCode::OperationNotFound, "x"), false),
             (CallError::new(ErrorCode::OperationNotFound, "x").retryable(), true),
             (status(503), true),

@@ -16,7 +16,7 @@ pub use crate::binding::{HttpBinding, HttpBody, HttpParameter};
 pub use crate::spec::{ErrorDefinition, OperationSpec, RetryPolicy};
 pub use crate::{Call, Operation, Subscribe};
 pub use generate::{Sink, generate};
-pub use http::{ITEMS, Sent, SentAsJson, is_data, success, type_of_rest};
+pub use http::{ITEMS, Sent, SentAsJson, gives_nothing, is_data, success, type_of_rest};
 #[cfg(feature = "discover")]
 pub use inventory;
 pub use {schemars, serde};

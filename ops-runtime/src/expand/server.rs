@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::run::handler::NOT_IMPLEMENTED;
 use crate::{
-    Call, CallError, Context, HttpMeta, ItemStream, Operation, Registration, Reply, ResponseEnvelope, StatusRange,
-    Subscribe,
+    Call, CallError, Context, HttpMeta, HttpResponse, ItemStream, Operation, Registration, Reply, ResponseEnvelope,
+    StatusRange, Subscribe,
 };
 
 /// A query or a mutation that a method of a server runs.
@@ -42,14 +42,11 @@ where
 
 /// The response that is described for a success. Shapes alone do not tell those of several statuses apart.
 fn success<Op: Operation>(variant: Option<u16>) -> Option<HttpMeta> {
-    let variant = variant?;
-    let responses = Op::SPEC.http()?.responses.iter();
-    responses.filter(|response| response.variant == Some(variant)).find_map(|response| match response.status {
-        StatusRange::Exact(status) => {
-            Some(HttpMeta::received(status, response.content_type.clone().unwrap_or_default()))
-        }
-        _ => None,
-    })
+    let (variant, http) = (variant?, Op::SPEC.http()?);
+    let mut responses = http.responses.iter().filter(|response| response.variant == Some(variant));
+    let is_exact = |response: &&HttpResponse| matches!(response.status, StatusRange::Exact(_));
+    let response = responses.clone().find(is_exact).or_else(|| responses.next())?;
+    Some(HttpMeta::received(http.first_status(response), response.content_type.clone().unwrap_or_default()))
 }
 
 /// A subscription that a method of a server runs.

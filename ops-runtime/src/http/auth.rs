@@ -213,7 +213,17 @@ impl Auth {
 
     /// The header that carries the credentials, marked as sensitive; `None` if a token must be fetched first.
     pub(super) fn to_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, CallError> {
+        let what = match self {
+            Self::Bearer(_) => "the bearer token",
+            Self::ApiKey { .. } => "the API key",
+            _ => "the secret",
+        };
         let (name, value) = match self {
+            Self::Bearer(secret) | Self::Secret(secret) | Self::ApiKey { key: secret, .. }
+                if secret.expose().is_empty() =>
+            {
+                return Err(invalid("/auth", format!("{what} is empty: leave the credentials out if there are none")));
+            }
             Self::Bearer(token) | Self::Secret(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
             Self::Basic { user, .. } if user.contains(':') => {
                 return Err(invalid("/auth/user", "the user of basic authentication holds a colon"));
@@ -228,7 +238,7 @@ impl Auth {
             }
             Self::ClientCredentials(_) | Self::Token(_) | Self::PassOn | Self::Exchange(_) => return Ok(None),
         };
-        Ok(Some((name, sensitive(&value)?)))
+        Ok(Some((name, sensitive(what, &value)?)))
     }
 }
 
@@ -306,6 +316,25 @@ mod tests {
         for bad in [Auth::basic("a:b", "c"), Auth::bearer("a\nb"), Auth::api_key("k").with_header("a b")] {
             assert!(bad.to_header().is_err());
         }
+    }
+
+    #[test]
+    fn what_is_wrong_with_credentials() {
+        for (auth, message) in [
+            (Auth::bearer("t0k\n"), "the bearer token ends with a line break: trim it"),
+            (Auth::api_key("k\r\n"), "the API key ends with a line break: trim it"),
+            (Auth::secret("a\nb"), "the secret has a character that a header cannot carry"),
+            (Auth::bearer(""), "the bearer token is empty: leave the credentials out if there are none"),
+            (
+                Auth::api_key("").with_prefix("Token "),
+                "the API key is empty: leave the credentials out if there are none",
+            ),
+            (Auth::secret(""), "the secret is empty: leave the credentials out if there are none"),
+        ] {
+            assert_eq!(auth.to_header().unwrap_err().message(), message);
+        }
+        // A user may have no password.
+        assert!(Auth::basic("ann", "").to_header().unwrap().is_some());
     }
 
     #[test]

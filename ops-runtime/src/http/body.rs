@@ -2,7 +2,7 @@
 
 mod choose;
 mod multipart;
-mod schema;
+pub(super) mod schema;
 #[cfg(test)]
 mod tests;
 
@@ -253,7 +253,7 @@ fn write(body: &HttpBody, named: Option<&str>, value: &Value, input: Input<'_>) 
             if !is_utf8(content_type) && !value.to_string().is_ascii() {
                 return Err(unfit("an object of ASCII text"));
             }
-            ready(content_type, Bytes::from(form_fields(body, fields)?).into())
+            ready(content_type, Bytes::from(form_fields(input.spec, body, fields)?).into())
         }
         (Form::Text, Value::String(own)) => ready(&text_type(content_type, own), text(own)?.into()),
         (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, text(&plain(value))?.into()),
@@ -315,7 +315,7 @@ fn text_type<'a>(content_type: &'a str, text: &str) -> Cow<'a, str> {
     }
 }
 
-fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> Result<String, CallError> {
+fn form_fields(spec: &OperationSpec, body: &HttpBody, fields: &Map<String, Value>) -> Result<String, CallError> {
     let mut pairs = Vec::new();
     for (name, value) in fields {
         let mut parameter = style::form_field(name, value);
@@ -330,7 +330,11 @@ fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> Result<String, C
         }
         let at = format!("{}{}", body.pointer(), pointer(name));
         style::refuse_torn(&parameter, value, &at, Escape::in_query(&parameter))?;
-        pairs.extend(style::query(&parameter, value));
+        let own = style::query(&parameter, value);
+        if own.is_empty() && !value.is_null() {
+            schema::refuse_replaced(spec, &body.property, name, value)?;
+        }
+        pairs.extend(own);
     }
     Ok(pairs.join("&"))
 }

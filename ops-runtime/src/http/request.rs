@@ -10,9 +10,10 @@ use url::Url;
 
 use super::address::is_http;
 use super::auth::take_credentials;
-use super::body::{self, Input};
+use super::body::{self, Input, schema};
 use super::cookies::{cookies, set_in};
 use super::idempotency;
+use super::pairs;
 use super::path::{Target, target};
 use super::per_call::{PerCall, replace};
 use super::send::request;
@@ -55,14 +56,14 @@ pub(super) fn encode(
     refuse_others(spec, binding, members)?;
     let input = Input { spec, members, bodies };
     let parameters = parameters(binding, input)?;
-    let url = url(binding, settings, options, &parameters)?;
+    let url = url(spec, binding, settings, options, &parameters)?;
     if url.as_str().len() > MAX_URL {
         let message = format!("the input makes a URL of more than {MAX_URL} bytes, which cannot be requested");
         return Err(invalid("", message));
     }
     let method = Method::from_bytes(binding.method.as_bytes())
         .map_err(|_| CallError::execution(format!("`{}` is no HTTP method", binding.method.escape_debug())))?;
-    let mut headers = headers(binding, settings, options, &parameters)?;
+    let mut headers = headers(spec, binding, settings, options, &parameters)?;
     idempotency_key(spec, binding, options, &parameters, &mut headers)?;
     let accept = media::accept(binding, spec.kind);
     if spec.kind == OperationKind::Subscription {
@@ -122,13 +123,14 @@ fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map
 }
 
 fn url(
+    spec: &OperationSpec,
     binding: &HttpBinding,
     settings: &Settings,
     options: &PerCall,
     input: &Map<String, Value>,
 ) -> Result<Url, CallError> {
     let mut url = base(binding, settings, options)?;
-    let Target { path, query: fixed, placed } = target(binding, input)?;
+    let Target { path, query: fixed, placed } = target(spec, binding, input)?;
     let base_path = url.path().trim_end_matches('/');
     let path = match path.as_str() {
         "" if !base_path.is_empty() => url.path().to_owned(),
@@ -146,10 +148,12 @@ fn url(
         pairs.push(escape(&fixed));
     }
     let queries = given(binding, ParameterLocation::Query, input);
-    for (parameter, value) in queries.filter(|(parameter, _)| !placed.contains(&parameter.name)) {
-        style::refuse_torn(parameter, &value, &pointer(&parameter.property), Escape::in_query(parameter))?;
-        pairs.extend(style::query(parameter, &value));
-    }
+    let queries = queries.filter(|(parameter, _)| !placed.contains(&parameter.name));
+    let write: pairs::Write = |parameter, value| {
+        style::refuse_torn(parameter, value, &pointer(&parameter.property), Escape::in_query(parameter))?;
+        Ok(style::query(parameter, value))
+    };
+    pairs::add(spec, binding, &placed, queries, write, &mut pairs)?;
     for (parameter, value) in given(binding, ParameterLocation::QueryString, input) {
         pairs.extend(style::query_string(parameter, &value).iter().map(|text| escape(text)));
     }
@@ -192,6 +196,7 @@ pub(super) fn api(binding: &HttpBinding, settings: &Settings) -> Result<Url, Cal
 }
 
 fn headers(
+    spec: &OperationSpec,
     binding: &HttpBinding,
     settings: &Settings,
     options: &PerCall,
@@ -203,7 +208,12 @@ fn headers(
             continue;
         }
         style::refuse_torn(parameter, &value, &pointer(&parameter.property), Escape::None)?;
-        let Some(text) = style::header(parameter, &value) else { continue };
+        let Some(text) = style::header(parameter, &value) else {
+            if !value.is_null() {
+                schema::refuse_replaced(spec, "", &parameter.property, &value)?;
+            }
+            continue;
+        };
         let name = HeaderName::from_bytes(parameter.name.as_bytes())
             .map_err(|_| CallError::execution(format!("`{}` is no header name", parameter.name.escape_debug())))?;
         let value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
@@ -219,10 +229,11 @@ fn headers(
     }
     replace(&mut headers, &options.headers, |name| name == COOKIE);
     let parameters = given(binding, ParameterLocation::Cookie, input);
-    let parameters: Vec<_> = parameters.flat_map(|(parameter, value)| style::cookie(parameter, &value)).collect();
+    let mut pairs = Vec::new();
+    pairs::add(spec, binding, &[], parameters, |parameter, value| Ok(style::cookie(parameter, value)), &mut pairs)?;
     // Many servers take the first of two cookies with one name, so only one is sent: the call's, or else the parameter's.
     let own: Vec<&str> = cookies(&options.headers).collect();
-    let of_input = parameters.iter().map(String::as_str).filter(|pair| !set_in(own.iter().copied(), pair));
+    let of_input = pairs.iter().map(String::as_str).filter(|pair| !set_in(own.iter().copied(), pair));
     let set: Vec<&str> = own.iter().copied().chain(of_input).collect();
     if !set.is_empty() {
         let kept = cookies(&headers).filter(|pair| !set_in(set.iter().copied(), pair));
@@ -290,7 +301,7 @@ fn given<'a>(
     binding: &'a HttpBinding,
     location: ParameterLocation,
     input: &'a Map<String, Value>,
-) -> impl Iterator<Item = (&'a HttpParameter, Cow<'a, Value>)> {
+) -> impl Iterator<Item = (&'a HttpParameter, Cow<'a, Value>)> + Clone {
     let here = binding.parameters.iter().filter(move |parameter| parameter.location == location);
     here.filter_map(|parameter| match &parameter.fixed {
         Some(fixed) => Some((parameter, Cow::Owned(fixed.to_value()))),

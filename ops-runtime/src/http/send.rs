@@ -16,6 +16,7 @@ use super::engine::{EngineResponse, SendError};
 use super::settings::Settings;
 use super::trace;
 use crate::model::clock::millis;
+use crate::run::pipeline::timed_out;
 use crate::{BoxFuture, CallError, ErrorCode, OperationSpec};
 
 /// A request from its parts.
@@ -219,7 +220,7 @@ pub(super) async fn until<T>(
             let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
             ready!(timer.as_mut().poll(cx));
         }
-        Poll::Ready(Err(CallError::new(ErrorCode::Timeout, "the deadline passed before the operation was done")))
+        Poll::Ready(Err(timed_out()))
     })
     .await
 }

@@ -335,7 +335,7 @@ fn as_text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-fn defined(members: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+pub(super) fn defined(members: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     members.iter().filter(|(_, value)| !value.is_null())
 }
 

@@ -50,7 +50,7 @@
 //! An unknown tool is an error of the protocol. Every other failure is a result with `isError`: `CODE: message`, then
 //! the details as JSON, and all three as `ops/error` in its `_meta`. A failure without a code of its own
 //! (`EXECUTION_ERROR`, `UNKNOWN_ERROR`) may contain anything, such as a path or a password. It is logged, and the
-//! caller gets the number of the request; [`expose_errors`](McpServerOptions::expose_errors) shows its message. For
+//! caller gets the request id; [`expose_errors`](McpServerOptions::expose_errors) shows its message. For
 //! errors that callers should read, use a code that the operation declares, or a `CallError::new("OUT_OF_STOCK", ..)`.
 //! An HTTP error shows its status. It also shows its body if the called operation is one of the API that responded, and
 //! declares that status. A function that passes the error on does not show the body.

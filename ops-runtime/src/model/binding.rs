@@ -36,6 +36,8 @@ pub(crate) mod template;
 pub(crate) use parameter::MAX_DEPTH;
 #[cfg(any(feature = "openapi", feature = "http", feature = "http-server"))]
 pub(crate) use parameter::is_reserved_header;
+#[cfg(feature = "openapi")]
+pub(crate) use parameter::is_token;
 
 pub use body::{HttpBody, HttpField};
 pub use fixed::{HttpFixed, Literal};
@@ -118,6 +120,25 @@ impl HttpBinding {
         let wanted = essence(content_type);
         let same = |response: &&HttpResponse| response.content_type.as_deref().map_or("".into(), essence) == wanted;
         matching.clone().find(same).or_else(|| matching.next())
+    }
+
+    /// The status with which a described response is sent: the first one of its range that no other response describes. By another
+    /// status, a client would read the body as that response.
+    #[cfg(feature = "registry")]
+    pub(crate) fn first_status(&self, response: &HttpResponse) -> u16 {
+        let first = match response.status {
+            StatusRange::Exact(status) => return status,
+            StatusRange::Class(class) => class.saturating_mul(100),
+            StatusRange::Default => 200,
+        };
+        let kind = response.content_type.as_deref().unwrap_or_default();
+        let is_own = |status: &u16| {
+            // These have no body, or a part of one (RFC 9110, sections 15.3.5 to 15.3.7).
+            let takes_all = !matches!(status, 204..=206);
+            let found = self.response(*status, kind).filter(|_| takes_all);
+            found.is_some_and(|found| found.variant == response.variant && found.content_type == response.content_type)
+        };
+        (first..first.saturating_add(100)).find(is_own).unwrap_or(first)
     }
 
     /// Sets the server's URL.
@@ -303,5 +324,36 @@ mod tests {
             assert_eq!(binding.response(status, kind).and_then(|found| found.variant), expected, "{status} {kind}");
         }
         assert_eq!(HttpBinding::new("GET", "/").response(200, ""), None);
+    }
+
+    #[test]
+    fn a_range_is_sent_by_a_status_that_means_it() {
+        use StatusRange::{Class, Default, Exact};
+
+        let answer = |status, variant| HttpResponse::new(status, "application/json").with_variant(variant);
+        let first = |range, variant, others: &[StatusRange]| {
+            let mut all: Vec<HttpResponse> = others.iter().map(|range| answer(*range, 1)).collect();
+            let response = answer(range, variant);
+            all.push(response.clone());
+            let mut binding = HttpBinding::new("GET", "/");
+            binding.responses = all.into();
+            binding.first_status(&response)
+        };
+        let all: Vec<StatusRange> = (200..300).map(Exact).collect();
+        for (range, others, expected) in [
+            (Exact(202), &[Class(2)][..], 202),
+            (Class(2), &[], 200),
+            (Class(2), &[Exact(200), Default], 201),
+            (Class(2), &[Exact(201)], 200),
+            (Class(2), &[Exact(200), Exact(201), Exact(202), Exact(203)], 207),
+            (Class(2), &all[..], 200),
+            (Default, &[], 200),
+            (Default, &[Exact(200)], 201),
+            (Default, &[Class(2)], 200),
+        ] {
+            assert_eq!(first(range, 0, others), expected, "{range:?} {others:?}");
+        }
+        // What another response means as well may have its status.
+        assert_eq!(first(Class(2), 1, &[Exact(200)]), 200);
     }
 }

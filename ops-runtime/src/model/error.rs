@@ -156,6 +156,18 @@ struct Inner {
     uncertain: bool,
     /// True for an error response that the handler itself answers with. Not part of the JSON.
     own: bool,
+    /// True if credentials are refused that the program has chosen, and not those of its caller. Not part of the JSON.
+    #[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "nothing refuses them"))]
+    refuses_program: bool,
+    /// True if this process itself has ended the call, or asked in vain if it may be made. Not part of the JSON.
+    #[cfg_attr(
+        not(any(feature = "durable", feature = "http-server", feature = "mcp-server")),
+        allow(dead_code, reason = "only servers hide the texts of others, and only jobs keep it for them")
+    )]
+    by_this_process: bool,
+    /// The HTTP status that the operation which was called declares for the code. Not part of the JSON.
+    #[cfg_attr(not(feature = "http-server"), allow(dead_code, reason = "only an HTTP server sends it"))]
+    declared: Option<u16>,
 }
 
 impl CallError {
@@ -170,6 +182,9 @@ impl CallError {
             transient: false,
             uncertain: false,
             own: false,
+            refuses_program: false,
+            by_this_process: false,
+            declared: None,
         }))
     }
 

@@ -39,7 +39,9 @@ pub(crate) fn may_pass(status: u64) -> bool {
 ///
 /// `EXECUTION_ERROR`, `UNKNOWN_ERROR`, `TIMEOUT` and `ABORTED`, and codes that are added. Of the errors of HTTP responses,
 /// only the statuses 408, 425, 429 and all from 500 but 501 and 505. Of `OPERATION_NOT_FOUND`, only that of a known operation
-/// that no worker serves now. Never `ACCESS_DENIED`, and the `VALIDATION_ERROR` of an input: no repetition changes them.
+/// that no worker serves now. Never `ACCESS_DENIED`, and the `VALIDATION_ERROR` of an input: no repetition changes them. Two refusals
+/// say nothing of the job's identity, so the job is repeated: an access rule of this process refuses a call that the handler makes with
+/// an identity of its own, and a hub refuses this process.
 /// Also never an error whose details have `"retryable": false`: the call was carried out, but its result cannot be passed on,
 /// such as a number that JSON does not have, or a response that is larger than `HttpConfig::with_max_response` allows.
 ///

@@ -200,6 +200,10 @@ pub(crate) struct OpeningUntil(
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only an HTTP client asks for it"))] pub(crate) Instant,
 );
 
+/// The mark of a call with an identity that a handler has chosen, and of the calls that it leads to. It is not the
+/// identity of the handler's own caller.
+pub(crate) struct Chosen;
+
 /// The context of a call, for its handler.
 ///
 /// Cheap to make and to clone: a plain call allocates nothing for it.
@@ -241,9 +245,9 @@ impl Context {
     /// The same call with its bodies, for an endpoint that streams them; they replace earlier ones.
     pub(crate) fn with_bodies(mut self, bodies: Bodies) -> Self {
         if bodies.wants_output() || !bodies.is_empty() {
-            Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(bodies);
-        } else if let Some(extra) = self.extra.as_mut().filter(|extra| extra.extensions.get::<Bodies>().is_some()) {
-            Arc::make_mut(extra).extensions.remove::<Bodies>();
+            self.put_own(bodies);
+        } else {
+            self.remove::<Bodies>();
         }
         self
     }
@@ -264,6 +268,13 @@ impl Context {
     /// Adds a value for the call's handler alone.
     pub(crate) fn put_own<T: Send + Sync + 'static>(&mut self, value: T) {
         Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(value);
+    }
+
+    /// Removes the value of that type.
+    pub(crate) fn remove<T: Send + Sync + 'static>(&mut self) {
+        if let Some(extra) = self.extra.as_mut().filter(|extra| extra.extensions.get::<T>().is_some()) {
+            Arc::make_mut(extra).extensions.remove::<T>();
+        }
     }
 
     /// The context of a call that comes from outside any handler.
@@ -296,6 +307,9 @@ impl Context {
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));
         let named = identity.is_some();
         let inherited = self.extra.as_deref().cloned().unwrap_or_default();
+        if named && identity != inherited.identity {
+            options.extensions.insert(Chosen);
+        }
         let mut metadata = inherited.metadata;
         // What a tracing system has added belongs to the trace, and goes with it.
         let traces = TraceParent::of(&metadata).zip(TraceParent::of(&options.metadata));

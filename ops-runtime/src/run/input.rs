@@ -44,8 +44,8 @@ pub(crate) trait AnyInput {
     /// The input as JSON text.
     fn to_text(&self) -> Result<Box<RawValue>, CallError>;
 
-    /// The [place](record::place) of a number that JSON cannot represent. `None` if there is no such number.
-    fn place(&self) -> Option<String>;
+    /// The [place](record::place) of the number for which writing the input failed with this error. `None` if there is none.
+    fn place(&self, error: &str) -> Option<String>;
 }
 
 impl<T: Serialize> AnyInput for T {
@@ -57,8 +57,8 @@ impl<T: Serialize> AnyInput for T {
         to_text(self)
     }
 
-    fn place(&self) -> Option<String> {
-        record::place(self)
+    fn place(&self, error: &str) -> Option<String> {
+        record::place(self, error)
     }
 }
 
@@ -68,11 +68,12 @@ pub(crate) fn invalid(spec: &OperationSpec, error: &DecodeError) -> CallError {
     CallError::invalid(message, vec![violation(&error.pointer, &error.message)])
 }
 
-/// The error of a typed input that cannot be written as JSON; it has the place of a number that JSON cannot represent.
+/// The error of a typed input that cannot be written as JSON; it has the place of a number that JSON cannot represent, or
+/// that is too large for a [`Value`].
 #[cold]
 pub(crate) fn unwritten(spec: &OperationSpec, input: &dyn AnyInput, error: CallError) -> CallError {
     // A stream in it is not the cause, and could not be written either.
-    let Some(pointer) = handover::scoped(|| input.place()).0 else { return error };
+    let Some(pointer) = handover::scoped(|| input.place(error.message())).0 else { return error };
     let message = error.message().rsplit(": ").next().unwrap_or_default().to_owned();
     invalid(spec, &DecodeError { pointer, message })
 }

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -18,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs, lookup_host};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
@@ -42,6 +43,19 @@ pub(crate) struct Limits {
     pub(crate) stall_timeout: Duration,
     /// How long requests in flight may take after the token was cancelled; if it is zero, they are not waited for.
     pub(crate) shutdown_timeout: Duration,
+}
+
+/// Listens on an address.
+///
+/// # Errors
+/// If it cannot be bound: an error of the same kind, with the address in its text.
+pub(crate) async fn bind(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
+    // Looked up first, since the address itself has no text.
+    let addresses: Vec<SocketAddr> = lookup_host(address).await?.collect();
+    TcpListener::bind(addresses.as_slice()).await.map_err(|error| {
+        let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        io::Error::new(error.kind(), format!("cannot listen on {}: {error}", tried.join(", ")))
+    })
 }
 
 /// Serves the requests of all connections until the token is cancelled. A request may have work in other tasks, which

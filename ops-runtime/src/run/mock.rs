@@ -37,6 +37,7 @@ mod tag;
 mod tests;
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -50,8 +51,8 @@ use crate::model::lock::lock;
 use crate::run::caller::{Target, impl_caller};
 use crate::run::pipeline::{self, Invocation};
 use crate::{
-    Call, CallError, CallOptions, Context, Handler, Identity, Operation, OperationKind, OperationSpec, Registration,
-    Registry, Reply, ResponseEnvelope, Subscribe,
+    Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationKind, OperationSpec,
+    Registration, Registry, Reply, ResponseEnvelope, Subscribe,
 };
 
 pub use described::examples;
@@ -89,6 +90,9 @@ impl MockCaller {
     }
 
     /// Sets the function of an operation, for calls by its type and by its id.
+    ///
+    /// If the function panics, such as by an assertion, the call fails with an `UNKNOWN_ERROR` that has the panic's text. Code
+    /// under test may handle this error like any other, so check inputs afterwards: see [`calls_of`](Self::calls_of).
     ///
     /// # Panics
     /// If the operation's id is invalid.
@@ -150,7 +154,8 @@ impl MockCaller {
 
     /// Makes an operation return an example of its output's schema, the same each time.
     ///
-    /// Values in the schema (`const`, `default`, `enum`) are used; others are made up.
+    /// Values in the schema (`const`, `default`, `examples`, `enum`) are used; others are made up. Modules that are generated
+    /// from OpenAPI documents do not contain the documents' examples.
     ///
     /// # Panics
     /// If the operation's id is invalid, or if no example could be made that matches the output's type.
@@ -180,7 +185,7 @@ impl MockCaller {
             let (calls, answer) = (calls.clone(), answer.clone());
             async move {
                 record(&calls, &Op::SPEC.id, &input, &context)?;
-                answer(input, &context)
+                answered(|| answer(input, &context))
             }
         }))
     }
@@ -239,7 +244,7 @@ impl MockCaller {
             let (calls, answer) = (calls.clone(), answer.clone());
             async move {
                 record(&calls, &Op::SPEC.id, &input, &context)?;
-                Ok(answer(input, &context)?.map(|item| item.map(Reply::Value)))
+                Ok(answered(|| answer(input, &context))?.map(|item| item.map(Reply::Value)))
             }
         }))
     }
@@ -255,7 +260,7 @@ impl MockCaller {
             let (calls, answer, own) = (calls.clone(), answer.clone(), own.clone());
             async move {
                 record(&calls, &own, &input, &context)?;
-                answer(input)
+                answered(|| answer(input))
             }
         });
         self.with_id(id, OperationKind::Mutation, handler)
@@ -276,7 +281,7 @@ impl MockCaller {
             let (calls, answer, own) = (calls.clone(), answer.clone(), own.clone());
             async move {
                 record(&calls, &own, &input, &context)?;
-                answer(input).map(stream::iter)
+                answered(|| answer(input)).map(stream::iter)
             }
         });
         self.with_id(id, OperationKind::Subscription, handler)
@@ -372,6 +377,9 @@ impl MockCaller {
     }
 
     /// The inputs of the calls of one operation so far.
+    ///
+    /// The id of an operation without calls may be any text, so a misspelt one is not noticed. The id of a type, such as
+    /// `ShowPet::SPEC.id`, cannot be misspelt.
     pub fn calls_of(&self, id: &str) -> Vec<Value> {
         self.calls().into_iter().filter(|call| call.id == id).map(|call| call.input).collect()
     }
@@ -394,6 +402,14 @@ impl MockCaller {
 #[allow(clippy::panic)]
 fn wrong(error: &dyn std::error::Error) -> ! {
     panic!("the mock cannot answer this: {error}")
+}
+
+/// What a function of the test returns. The text of a panic is for the test's author, unlike that of a handler.
+fn answered<T>(answer: impl FnOnce() -> Result<T, CallError>) -> Result<T, CallError> {
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|panic| {
+        let message = format!("the mock's function panicked: {}", pipeline::panic_text(&*panic));
+        Err(CallError::new(ErrorCode::UnknownError, message))
+    })
 }
 
 fn items(answer: Answer) -> Result<Vec<Outcome>, CallError> {

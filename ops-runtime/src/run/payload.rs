@@ -81,7 +81,7 @@ pub type ItemStream<T> = BoxStream<'static, Result<T, CallError>>;
 /// A value as JSON.
 ///
 /// # Errors
-/// If a part of it cannot be JSON: a stream of bytes, or a number that is not finite.
+/// If a part of it cannot be JSON: a stream of bytes, or a number that is not finite. An integer has at most 64 bits.
 pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
     crate::record::to_value(value)
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))

@@ -49,7 +49,9 @@ pub use by_id::CallFuture;
 pub(crate) use by_id::answer_stream;
 pub(crate) use by_id::{call, check_input, stream};
 pub(crate) use elsewhere::execute_elsewhere;
-pub(crate) use guard::{Guard, Limits, StreamGuard};
+#[cfg(feature = "http")]
+pub(crate) use guard::timed_out;
+pub(crate) use guard::{Guard, Limits, StreamGuard, panic_text};
 #[cfg(feature = "http")]
 pub(crate) use invocation::refused;
 pub(crate) use invocation::{Invocation, Origin, not_found};

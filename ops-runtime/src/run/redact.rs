@@ -3,6 +3,8 @@
 //! The data of a result are for every caller of the operation. The headers, the cookies and the error texts of the
 //! server that sent it are for the operator: they are logged. This holds for MCP and for the call protocol.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use crate::normalise::{CompiledSchema, Reading};
@@ -20,12 +22,17 @@ pub(crate) fn meta(meta: &mut ResponseMeta) {
 ///
 /// The error of a response shows its status, and its body if it is the operation's own and declared. An
 /// operation of another server reports nothing itself, so a failure on the way is only logged. The failure of a function
-/// is shown as it is: peers are usually programs of the same owner, unlike the clients of a server (`public`). The text
-/// of a tool that the function called is only logged. Otherwise a peer that serves the function to clients would show
-/// them the text, because it cannot know that it is not the function's own.
+/// is shown as it is: peers are usually programs of the same owner, unlike the clients of a server (`public`). If a call
+/// that the function made was refused or ended too early, or if a tool that it called failed, the text is only logged.
+/// Otherwise a peer that serves the function to clients would show them the text, because it cannot know that it is not
+/// the function's own.
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
     if error.own_status().is_some() {
         return error;
+    }
+    if is_of_another(&error, spec) {
+        tracing::warn!(operation = spec.id.as_ref(), request, %error, "a call that an operation made failed");
+        return without_text(&error, "worker", &request);
     }
     if is_misleading(&error, spec) {
         return as_own(error, spec, request);
@@ -77,7 +84,34 @@ pub(crate) fn as_own(error: CallError, spec: &OperationSpec, request: &str) -> C
 
 /// True if the code of a call that the handler made says something else of the operation itself.
 fn is_misleading(error: &CallError, spec: &OperationSpec) -> bool {
-    !error.is_of(&spec.id) && matches!(error.code(), ErrorCode::OperationNotFound | ErrorCode::ValidationError)
+    let is_of_call = matches!(error.code(), ErrorCode::OperationNotFound | ErrorCode::ValidationError);
+    error.refuses_program() || is_of_call && !error.is_of(&spec.id)
+}
+
+/// True if a call that the handler made was refused or ended too early, or if the program's own credentials were refused.
+fn is_of_another(error: &CallError, spec: &OperationSpec) -> bool {
+    let is_of_call = matches!(error.code(), ErrorCode::AccessDenied | ErrorCode::Timeout | ErrorCode::Aborted);
+    error.refuses_program() || is_of_call && !error.is_of(&spec.id)
+}
+
+/// The error of a refusal, or of a call that ended too early, without its text and its details. The log of the process
+/// (`logging`) has them.
+///
+/// If credentials were refused that the program has chosen, the operation has failed: the caller may have every right.
+fn without_text(error: &CallError, logging: &str, request: &dyn fmt::Display) -> CallError {
+    let (code, what) = match error.code() {
+        _ if error.refuses_program() => (ErrorCode::ExecutionError, "failed"),
+        ErrorCode::AccessDenied => (ErrorCode::AccessDenied, "is not allowed"),
+        ErrorCode::Timeout => (ErrorCode::Timeout, "did not end in time"),
+        code => (code.clone(), "was interrupted, or is not available now"),
+    };
+    let shown =
+        CallError::new(code, format!("the operation {what}; the {logging}'s log says more of request {request}"));
+    match error.code() {
+        _ if error.is_lasting() => shown.lasting(),
+        ErrorCode::Aborted if error.is_retryable() => shown.retryable(),
+        _ => shown,
+    }
 }
 
 /// The part of an error that a client of a server may see.
@@ -88,15 +122,35 @@ fn is_misleading(error: &CallError, spec: &OperationSpec) -> bool {
 ///
 /// An HTTP error shows its status, and its body if it is the operation's own and declared. A status that a handler
 /// itself returns is shown as it is.
+///
+/// If such a call was refused or ended too early, its text is only logged as well: it is about operations, hosts and
+/// credentials that the caller does not know. The same applies to an operation of another server (`is_foreign`) that ended too
+/// early, unless this process has ended it.
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) fn public(
     error: CallError,
     spec: &OperationSpec,
     request: &crate::model::request_id::RequestId,
+    is_foreign: bool,
     expose: bool,
 ) -> CallError {
+    if error.own_status().is_some() {
+        return error;
+    }
+    let is_late = matches!(error.code(), ErrorCode::Timeout | ErrorCode::Aborted);
+    if is_of_another(&error, spec) || is_late && is_foreign && !error.is_by_this_process() {
+        match *error.code() == ErrorCode::AccessDenied && !error.refuses_program() {
+            // No failure: any client can cause it.
+            true => {
+                tracing::warn!(operation = spec.id.as_ref(), %request, %error, "a call that a served operation made was refused");
+            }
+            false => tracing::error!(operation = spec.id.as_ref(), %request, %error, "a served operation failed"),
+        }
+        let shown = without_text(&error, "server", request);
+        let is_kept = expose && shown.code() == error.code();
+        return if is_kept { shown.with_message(error.message().to_owned()) } else { shown };
+    }
     match error.code() {
-        _ if error.own_status().is_some() => error,
         ErrorCode::ValidationError if !is_misleading(&error, spec) => {
             // The details also hold responses that do not match; a result with violations was meant for callers.
             let shown = ["violations", "value"]
@@ -221,7 +275,7 @@ mod tests {
             for (expose, is_shown) in [(false, is_shown), (true, true)] {
                 let meta = crate::envelope::McpMeta::default();
                 let request = crate::model::request_id::RequestId::from("1");
-                let shown = public(failed().with_mcp_meta(meta), &spec, &request, expose);
+                let shown = public(failed().with_mcp_meta(meta), &spec, &request, false, expose);
                 assert_eq!(
                     (*shown.code() == ErrorCode::ToolError, shown.message() == said),
                     (true, is_shown),
@@ -268,12 +322,86 @@ mod tests {
         for expose in [false, true] {
             let request = crate::model::request_id::RequestId::from("1");
             let failed = CallError::execution("the operation failed; the server's log says more of request 1");
-            assert_eq!(public(of("ledger.post"), &spec, &request, expose), failed);
+            assert_eq!(public(of("ledger.post"), &spec, &request, false, expose), failed);
             // Nor is the status of a response that did not fit that of the operation.
             let misfit =
                 of("ledger.post").with_details(json!({ "statusCode": 200, "raw": "secret", "violations": [] }));
-            assert_eq!(public(misfit, &spec, &request, expose), failed);
-            assert_eq!(public(of("shop.buy"), &spec, &request, expose), of("shop.buy"));
+            assert_eq!(public(misfit, &spec, &request, false, expose), failed);
+            assert_eq!(public(of("shop.buy"), &spec, &request, false, expose), of("shop.buy"));
         }
+    }
+
+    #[test]
+    fn what_a_call_of_the_handler_is_refused_or_late_for_is_not_said_to_peers() {
+        let buy = OperationSpec::mutation("shop.buy");
+        let failed = |code: &'static str, operation: &'static str| {
+            CallError::new(code, "10.0.0.7").with_details(json!({ "requiredScopes": ["a"] })).with_operation(operation)
+        };
+        let told = |code: &'static str, what: &str| {
+            CallError::new(code, format!("the operation {what}; the worker's log says more of request 1"))
+        };
+        for (code, what) in [
+            ("ACCESS_DENIED", "is not allowed"),
+            ("TIMEOUT", "did not end in time"),
+            ("ABORTED", "was interrupted, or is not available now"),
+        ] {
+            assert_eq!(error(failed(code, "shop.buy"), &buy, "1"), failed(code, "shop.buy"));
+            assert_eq!(error(failed(code, "ledger.post"), &buy, "1"), told(code, what));
+        }
+        let gone = failed("ABORTED", "ledger.post").retryable();
+        assert_eq!(error(gone, &buy, "1"), told("ABORTED", "was interrupted, or is not available now").retryable());
+        // Credentials that the program has chosen, also for an operation that calls itself, or is in another process.
+        for operation in ["ledger.post", "shop.buy"] {
+            let refused = failed("ACCESS_DENIED", operation).refusing_program();
+            assert_eq!(error(refused.clone(), &buy, "1"), told("EXECUTION_ERROR", "failed"));
+            assert_eq!(as_own(refused, &buy, "1"), CallError::execution("10.0.0.7"));
+        }
+    }
+
+    #[cfg(any(feature = "http-server", feature = "mcp-server"))]
+    #[test]
+    fn what_a_call_of_the_handler_is_refused_or_late_for_is_not_said_to_clients() {
+        let request = crate::model::request_id::RequestId::from("1");
+        let failed = |code: &'static str, operation: &'static str| {
+            CallError::new(code, "10.0.0.7").with_details(json!({ "requiredScopes": ["a"] })).with_operation(operation)
+        };
+        let told = |code: &'static str, what: &str| {
+            CallError::new(code, format!("the operation {what}; the server's log says more of request 1"))
+        };
+        let buy = OperationSpec::mutation("shop.buy");
+        for (code, what) in [
+            ("ACCESS_DENIED", "is not allowed"),
+            ("TIMEOUT", "did not end in time"),
+            ("ABORTED", "was interrupted, or is not available now"),
+        ] {
+            let own = failed(code, "shop.buy");
+            assert_eq!(public(own.clone(), &buy, &request, false, false), own);
+            // What another server is late for is not the words of a function. A refusal is that of the caller.
+            let foreign = if code == "ACCESS_DENIED" { own.clone() } else { told(code, what) };
+            assert_eq!(public(own.clone(), &buy, &request, true, false), foreign);
+            // How this process ends a call is no secret, but how it ends a call of the handler is.
+            assert_eq!(public(own.clone().by_this_process(), &buy, &request, true, false), own);
+            let nested = failed(code, "ledger.post").by_this_process();
+            assert_eq!(public(nested, &buy, &request, true, false), told(code, what));
+            for spec in [&buy, &OperationSpec::query("")] {
+                let of = |expose| public(failed(code, "ledger.post"), spec, &request, false, expose);
+                assert_eq!((of(false), of(true)), (told(code, what), CallError::new(code, "10.0.0.7")));
+                // Credentials that the handler has chosen.
+                let refused = failed(code, "ledger.post").refusing_program();
+                for expose in [false, true] {
+                    let shown = public(refused.clone(), spec, &request, false, expose);
+                    assert_eq!(shown, told("EXECUTION_ERROR", "failed"));
+                }
+            }
+        }
+        // The process's own are refused by a hub.
+        let refused = failed("ACCESS_DENIED", "shop.buy").refusing_program();
+        assert_eq!(public(refused, &buy, &request, true, false), told("EXECUTION_ERROR", "failed"));
+        // What is gone may come back. A function may say so in its own words.
+        let gone = |operation: &'static str| failed("ABORTED", operation).retryable();
+        let interrupted = told("ABORTED", "was interrupted, or is not available now").retryable();
+        assert_eq!(public(gone("ledger.post"), &buy, &request, false, false), interrupted);
+        assert_eq!(public(gone("shop.buy"), &buy, &request, true, false), interrupted);
+        assert_eq!(public(gone("shop.buy"), &buy, &request, false, false), gone("shop.buy"));
     }
 }

@@ -27,6 +27,7 @@ use crate::model::lock::lock;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
 use crate::normalise::{self, Change, Measure, Reading, UNDECLARED, Violation, Violations, kind};
+use crate::pointer::unescaped;
 use crate::{CallError, Definitions, OperationSpec, Schema, Warning};
 
 pub(crate) use demand::published_input;
@@ -166,11 +167,12 @@ impl Schemas {
 
     #[inline(never)]
     fn check_input_closely(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
-        let Violations { list, more, .. } = self.input_violations(spec, input)?;
+        let Violations { mut list, more, .. } = self.input_violations(spec, input)?;
         self.has_told.call_once(|| self.tell_problems(spec));
         if list.is_empty() {
             return Ok(());
         }
+        list.iter_mut().take(TOLD).for_each(|violation| self.propose(violation));
         let told = format!("the input of `{}` is invalid: {}", spec.id, told(&list, more));
         let said = list.iter().take(MAX_LISTED);
         let mut said: Vec<_> = said.map(|v| violation(&v.pointer, &message(v))).collect();
@@ -179,6 +181,15 @@ impl Schemas {
             said.push(violation("", &format!("and {more} more")));
         }
         Err(CallError::invalid(told, said))
+    }
+
+    /// Adds the names that may be meant to the violation of a property that is not declared.
+    fn propose(&self, violation: &mut Violation) {
+        let place = violation.pointer.rsplit_once('/').filter(|_| violation.message == "Unexpected property");
+        if let (Some((object, name)), Ok(Some(schema))) = (place, self.input.compiled()) {
+            let meant = question(&nearest(&unescaped(name), schema.names_in(object), PROPOSED));
+            violation.message.push_str(&meant);
+        }
     }
 
     /// Logs what of the input's schema is not checked: its author may rely on a pattern that keeps inputs out.
@@ -266,7 +277,7 @@ fn expectation(message: &str) -> Cow<'_, str> {
 /// The error of members that the input of an operation may not have, by their pointers; `known` are the allowed ones.
 pub(crate) fn undeclared(id: &str, unknown: &[String], known: &[&str]) -> CallError {
     let told = |pointer: &String| {
-        let name = pointer.strip_prefix('/').filter(|name| !name.contains('/')).map(crate::pointer::unescaped);
+        let name = pointer.strip_prefix('/').filter(|name| !name.contains('/')).map(unescaped);
         let meant = |name: &str| question(&nearest(name, known.iter().copied(), PROPOSED));
         let meant = name.as_deref().map_or_else(String::new, meant);
         let shown = readable(name.as_deref().unwrap_or(pointer), 200);
@@ -279,10 +290,12 @@ pub(crate) fn undeclared(id: &str, unknown: &[String], known: &[&str]) -> CallEr
 
 /// The text of a violation as in all errors: in lower case. The normaliser's text is TypeBox's.
 fn message(violation: &Violation) -> Cow<'_, str> {
-    match violation.message.strip_prefix("Expected ") {
-        Some(expected) => Cow::Owned(format!("expected {expected}")),
-        None => Cow::Borrowed(&violation.message),
+    for (upper, lower) in [("Expected ", "expected "), ("Unexpected ", "unexpected ")] {
+        if let Some(said) = violation.message.strip_prefix(upper) {
+            return Cow::Owned(format!("{lower}{said}"));
+        }
     }
+    Cow::Borrowed(&violation.message)
 }
 
 /// The first violations in a line; more of them are in the details of the error.

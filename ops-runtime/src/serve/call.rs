@@ -165,9 +165,9 @@ impl Incoming<'_> {
         let options = &self.server.options;
         let opening = pipeline::answer_stream(self.invocation(identity, true), &entry.spec.id, input);
         let opened = match options.timeout {
-            Some(timeout) => tokio::time::timeout(timeout, opening)
-                .await
-                .unwrap_or_else(|_| Err(CallError::new(ErrorCode::Timeout, "the subscription did not begin in time"))),
+            Some(timeout) => tokio::time::timeout(timeout, opening).await.unwrap_or_else(|_| {
+                Err(CallError::new(ErrorCode::Timeout, "the subscription did not begin in time").by_this_process())
+            }),
             None => opening.await,
         };
         let items = match opened {
@@ -178,6 +178,7 @@ impl Incoming<'_> {
             framing: Framing::of(binding, &self.accept),
             spec: entry.spec.clone(),
             request: RequestId::of(self.number),
+            is_foreign: entry.is_foreign(),
             expose: options.expose_errors,
             keep_alive: options.keep_alive,
             last_event: last_event(&self.parts.headers),
@@ -251,7 +252,8 @@ impl Incoming<'_> {
         let is_own = error.own_status().is_some();
         // The content type of another server's response; empty if it has none.
         let came = error.details().get("contentType").and_then(Value::as_str).filter(|_| !is_own).map(str::to_owned);
-        let error = redact::public(error, &entry.spec, &request, self.server.options.expose_errors);
+        let expose = self.server.options.expose_errors;
+        let error = redact::public(error, &entry.spec, &request, entry.is_foreign(), expose);
         // Only the error of a response has a status: the details of any other are the operation's own, or those of the server
         // that declares the code. Called by id, an operation gives no response of another server.
         let is_of_api = binding.is_some() && *error.code() == ErrorCode::ExecutionError;

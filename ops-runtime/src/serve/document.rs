@@ -203,8 +203,8 @@ impl Writer<'_> {
         let Some(spec) = given.stream.or(given.plain) else { return };
         let binding = spec.http().unwrap_or(binding);
         let (schema, scope) = self.components.scope(&spec.input, spec);
-        let left_out = read::left_out(spec, binding).into_iter().map(|(name, _)| name);
-        let input = Input::new(schema, scope).with_left_out(left_out);
+        let left_out: Vec<String> = read::left_out(spec, binding).into_iter().map(|(name, _)| name).collect();
+        let input = Input::new(schema, scope).with_left_out(&left_out);
         let needs = |own: &crate::HttpParameter| switch::needs(given, own);
         let mut parameters = request::parameters(binding, &input, &needs, &mut self.components);
         for (own, parameter) in binding.parameters.iter().zip(&mut parameters) {

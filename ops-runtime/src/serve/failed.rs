@@ -11,17 +11,25 @@ use super::status::sendable;
 use crate::model::media::JSON;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::redact;
-use crate::{CallError, OperationSpec};
+use crate::{CallError, ErrorDefinition, OperationSpec};
 
-/// The spec for an error without an operation: it declares nothing, and no error is about its input.
-const NO_OPERATION: &OperationSpec = &OperationSpec::query("");
+/// The spec of a route that fails with an error: no error is about its input. For the code, it declares the same status as the
+/// operation that the route has called.
+fn spec_of_route(error: &CallError) -> OperationSpec {
+    let code = error.code().as_str();
+    let declared =
+        error.declared_status().map(|status| ErrorDefinition::owned(code.to_owned()).with_http_status(status));
+    let mut spec = OperationSpec::query("");
+    spec.errors = declared.into_iter().collect::<Vec<_>>().into();
+    spec
+}
 
 /// The response of an axum handler that fails with the error of a call.
 ///
-/// It is a problem (RFC 9457) with the [status](crate::serve#errors) of its code; an operation that is not found is a failure
-/// of the route, with status 500. A failure without a code of its own,
-/// and the texts of other servers, are only logged, with the number of the request that the client gets. An
-/// [`ErrorResponse`](crate::ErrorResponse) is sent with its status and its body.
+/// It is a problem (RFC 9457). Its status is the one that the called operation declares for the code, or else that of the
+/// [table](crate::serve#errors). An operation that is not found, and the invalid input of a call, are failures of the route, with
+/// status 500. A failure without a code of its own, and the texts of other servers, are only logged, with the request id that the
+/// client gets. An [`ErrorResponse`](crate::ErrorResponse) is sent with its status and its body.
 ///
 /// ```
 /// use axum::response::IntoResponse;
@@ -41,9 +49,10 @@ impl IntoResponse for CallError {
         let mut buffer = [0; Number::LENGTH];
         let id = number.write(&mut buffer);
         let request = RequestId::of(number);
-        let mut response = match Problem::of_result(&self, NO_OPERATION, &request) {
+        let spec = &spec_of_route(&self);
+        let mut response = match Problem::of_result(&self, spec, &request) {
             Some(problem) => problem.into_response(id),
-            None => shown(&redact::public(self, NO_OPERATION, &request, false), id),
+            None => shown(&redact::public(self, spec, &request, false, false), spec, id),
         };
         if let Ok(id) = HeaderValue::from_str(id) {
             response.headers_mut().insert(REQUEST_ID, id);
@@ -53,11 +62,11 @@ impl IntoResponse for CallError {
 }
 
 /// The response for an error, of which the caller may see everything.
-fn shown(error: &CallError, id: &str) -> Response<Body> {
+fn shown(error: &CallError, spec: &OperationSpec, id: &str) -> Response<Body> {
     let own = error.own_status().and_then(sendable);
     match (own, error.details().get("body")) {
         (Some(status), None | Some(serde_json::Value::Null)) => empty(status),
         (Some(status), Some(body)) => respond(status, JSON, body.to_string()),
-        (None, _) => Problem::of_error(error, NO_OPERATION).into_response(id),
+        (None, _) => Problem::of_error(error, spec).into_response(id),
     }
 }

@@ -215,12 +215,29 @@ impl Incoming<'_> {
     }
 
     /// The problem of a call that refused its text: what cannot be read of the request, such as a body that is not JSON
-    /// (status 400). If all of it can be read, it is the original problem, which has all violations.
+    /// (status 400). If all of it can be read, it is the original problem, which has all violations. Only of a body with
+    /// an object too many around it, the problem is told as such.
     async fn unread(&self, found: &Match<'_>, bytes: Bytes, problem: Problem) -> Problem {
+        let entry = &found.route.entry;
         let Some(request) = self.request(found) else { return problem };
         let mut hold = |_: usize| true;
-        let read = read::input(&request, Content::Bytes(bytes), &mut Room::known(&mut hold)).await;
-        read.err().map_or(problem, |refused| refusal(&found.route.entry, refused, None))
+        let members = match read::input(&request, Content::Bytes(bytes), &mut Room::known(&mut hold)).await {
+            Ok(members) => members,
+            Err(refused) => return refusal(entry, refused, None),
+        };
+        let is_wrong = |fault: &Fault| {
+            let checked = entry.schemas.check_input(&entry.spec, &Value::Object(members.clone()));
+            let error = checked.err();
+            let mut pointers =
+                error.iter().flat_map(violations).filter_map(|violation| violation.get("pointer")?.as_str());
+            pointers.any(|pointer| {
+                pointer.strip_prefix(&*fault.pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        match read::wrapped(&request, &members).filter(is_wrong) {
+            Some(fault) => refusal(entry, Refused::Faults(vec![fault], members), None),
+            None => problem,
+        }
     }
 
     /// True if the body is bytes that the handler may take as a stream.

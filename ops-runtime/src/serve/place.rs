@@ -18,8 +18,12 @@ use super::read;
 use super::response;
 use super::routes::{Found, Match, Routes};
 use super::tag;
+use crate::model::nearest::{nearest, question};
 use crate::run::registry::Entry;
 use crate::{CallError, ErrorCode, SecurityKind, SecurityScheme};
+
+/// How many ids a problem suggests.
+const PROPOSED: usize = 3;
 
 /// The target of a request.
 pub(super) enum Place<'p> {
@@ -63,8 +67,7 @@ impl<'p> Incoming<'p> {
         }
         if let Some(id) = by_id(uri.path()) {
             let Some(entry) = routes.entry(&id) else {
-                let error = CallError::new(ErrorCode::OperationNotFound, "there is no such operation");
-                return Err(Problem::of_error(&error, &crate::OperationSpec::query("")));
+                return Err(self.unknown(routes, &id));
             };
             let may_be_read = !entry.spec.may_change();
             if method == Method::POST || (is_read && may_be_read) {
@@ -77,6 +80,14 @@ impl<'p> Incoming<'p> {
             return Err(Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"));
         }
         Err(Problem::methods(methods.iter().map(String::as_str)))
+    }
+
+    /// The problem of an id that no operation has. It names similar ids, if the document shows them to everyone.
+    fn unknown(&self, routes: &Routes, id: &str) -> Problem {
+        let shown = routes.entries.iter().filter(|_| self.server.about.is_some());
+        let meant = question(&nearest(id, shown.map(|entry| entry.spec.id.as_ref()), PROPOSED));
+        let error = CallError::new(ErrorCode::OperationNotFound, format!("there is no such operation{meant}"));
+        Problem::of_error(&error, &crate::OperationSpec::query(""))
     }
 
     /// The server's own resource at a path, for reading methods.

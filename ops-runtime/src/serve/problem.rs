@@ -193,7 +193,7 @@ impl Problem {
         }
     }
 
-    /// The members of the problem, with the number of the request in the server's log.
+    /// The members of the problem, with the request id in the server's log.
     pub(super) fn to_json(&self, request: &str) -> Value {
         let title = self.status.canonical_reason().unwrap_or("Error");
         let mut json =

@@ -7,12 +7,15 @@
 mod body;
 mod flat;
 mod form;
+mod left_out;
 mod multipart;
 mod room;
 mod shape;
+mod shared;
 mod style;
 mod text;
 mod tree;
+mod wrapped;
 
 use std::borrow::Cow;
 
@@ -33,8 +36,10 @@ use crate::model::media::essence;
 use crate::{HttpBinding, HttpBody, HttpParameter, OperationSpec, ParameterLocation, SecurityKind, SecurityScheme};
 
 pub(super) use self::body::Content;
+pub(super) use self::left_out::left_out;
 pub(super) use self::room::Room;
 pub(super) use self::text::{Escaping, Fault, nodes, nodes_of_json};
+pub(super) use self::wrapped::wrapped;
 
 /// The reason why a request is not an input of an operation.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,6 +72,7 @@ impl Shapes {
     /// The shapes of an operation whose path has parameters of these names.
     pub(super) fn new(spec: &OperationSpec, binding: &HttpBinding, names: &[String]) -> Self {
         let input = Shape::of_input(spec);
+        shared::tell_shared(spec, binding, &input);
         let rest = |body: &HttpBody| {
             let input = spec.input.to_value().ok()?;
             Some(Shape::of_value(&binding.schema_of_body(body, &input)?, &spec.definitions))
@@ -78,32 +84,13 @@ impl Shapes {
         };
         let bodies = binding.bodies.iter().map(of_body).collect();
         let plan = Plan::of(binding, &input, names);
-        let left_out = left_out_of(spec, binding, &input);
+        let left_out = left_out::of(spec, binding, &input);
         Self { input, bodies, plan, left_out }
     }
 
     fn of(&self, parameter: &HttpParameter) -> Shape {
         self.input.property(&parameter.property)
     }
-}
-
-/// The required lists and objects of a function that may be left out of a request, with the empty value of each.
-///
-/// An empty list or object is not written in a query, a header or a cookie, and such a type can be empty. An operation of
-/// a document says itself what it requires.
-pub(super) fn left_out(spec: &OperationSpec, binding: &HttpBinding) -> Vec<(String, Value)> {
-    left_out_of(spec, binding, &Shape::of_input(spec))
-}
-
-fn left_out_of(spec: &OperationSpec, binding: &HttpBinding, input: &Shape) -> Vec<(String, Value)> {
-    if !spec.input.is_made() {
-        return Vec::new();
-    }
-    let may_be = |own: &&HttpParameter| {
-        own.location != ParameterLocation::Path && own.fixed.is_none() && input.requires(&own.property)
-    };
-    let empty = |own: &HttpParameter| Some((own.property.to_string(), input.property(&own.property).empty()?));
-    binding.parameters.iter().filter(may_be).filter_map(empty).collect()
 }
 
 /// A request for an operation, matched by its path.

@@ -121,10 +121,7 @@ fn described(
         Some(meta) => binding.response(meta.status_code, &meta.content_type),
         None => chosen(spec, binding, variants, accept, &envelope.data),
     };
-    let by_range = match described.map(|described| described.status) {
-        Some(StatusRange::Exact(status)) => status,
-        _ => 200,
-    };
+    let by_range = described.map_or(200, |described| binding.first_status(described));
     let status = StatusCode::from_u16(said.unwrap_or(by_range)).unwrap_or(StatusCode::OK);
     match described {
         None => Ok(respond(status, JSON, envelope.data.to_string())),
@@ -228,10 +225,7 @@ pub(super) async fn bytes(
     let mut all = binding.into_iter().flat_map(|binding| binding.responses.iter());
     let by_type = all.clone().find(|response| response.status.is_success() && is_bytes(response));
     let described = by_type.or_else(|| all.find(|response| spec.gives_bytes([*response]).contains(&true)));
-    let by_range = match described.map(|described| described.status) {
-        Some(StatusRange::Exact(status)) => status,
-        _ => 200,
-    };
+    let by_range = binding.zip(described).map_or(200, |(binding, described)| binding.first_status(described));
     let status = match said {
         Some(meta) => status_of(&spec.id, meta.status_code),
         None => sendable(by_range),

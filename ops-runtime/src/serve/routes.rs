@@ -318,11 +318,13 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::OperationSpec;
     use crate::adapter::{Handler, Registration};
+    use crate::{HttpParameter, OperationSpec, Schema};
 
     fn registry(paths: &[(&str, &str)]) -> Registry {
         let all: Vec<_> = paths.iter().map(|(method, path)| ("t", *method, *path)).collect();
@@ -453,6 +455,27 @@ mod tests {
         }
         assert_eq!(routes.contested.len(), 7);
         assert!(routes.entry("b.op1").is_some());
+    }
+
+    /// A registry may have thousands of functions, and may change often.
+    #[test]
+    fn routes_make_no_schema() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        fn input() -> Value {
+            MADE.fetch_add(1, Ordering::Relaxed);
+            json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "string" } } })
+        }
+        let mut spec = OperationSpec::new(OperationKind::Query, "t", "two").unwrap().with_input(Schema::make(input));
+        let mut binding = HttpBinding::owned("GET", "/two");
+        binding.parameters = vec![HttpParameter::query("a"), HttpParameter::query("b")].into();
+        spec.binding = crate::Binding::Http(binding);
+        let handler = Handler::dynamic(|_: Value, _| async { Ok(json!(null)) });
+        let registry = Registry::new();
+        registry.register(Registration::new(spec, handler)).unwrap();
+        let before = MADE.load(Ordering::Relaxed);
+        let routes = Routes::of(&registry, &Filters::default());
+        assert_eq!(found(&routes, "GET", "/two", ""), "two");
+        assert_eq!(MADE.load(Ordering::Relaxed), before);
     }
 
     #[test]

@@ -123,9 +123,10 @@ impl HttpServer {
     /// Listens on an address, such as `127.0.0.1:8080`, and serves like [`serve_listener`](Self::serve_listener).
     ///
     /// # Errors
-    /// If the address cannot be bound, and those of [`serve_listener`](Self::serve_listener).
+    /// If the address cannot be bound, with the address in the text, and those of
+    /// [`serve_listener`](Self::serve_listener).
     pub async fn serve(self, address: impl ToSocketAddrs) -> io::Result<()> {
-        self.serve_listener(TcpListener::bind(address).await?).await
+        self.serve_listener(listen::bind(address).await?).await
     }
 
     /// Serves a listener over HTTP/1.1 until [`with_shutdown`](Self::with_shutdown) or

@@ -24,7 +24,7 @@ use crate::run::registry::Entry;
 use crate::run::response::ResponseParts;
 use crate::{Bodies, BoxFuture, Payload};
 
-/// Every response has the number of its request in the server's log.
+/// Every response has the request id that is in the server's log.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NO_SNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 

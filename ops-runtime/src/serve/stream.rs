@@ -131,7 +131,8 @@ impl Framing {
     }
 }
 
-/// The status of a stream for which this is described.
+/// The status of a stream for which this is described. Browsers read events at 200 only (WHATWG HTML, section 9.2.2), and its
+/// items tell clients no status, so a range is 200, also beside another response.
 fn success(status: StatusRange) -> StatusCode {
     let StatusRange::Exact(status) = status else { return StatusCode::OK };
     StatusCode::from_u16(status).ok().filter(StatusCode::is_success).unwrap_or(StatusCode::OK)
@@ -176,6 +177,7 @@ pub(super) struct Streaming {
     pub(super) framing: Framing,
     pub(super) spec: SpecRef,
     pub(super) request: RequestId,
+    pub(super) is_foreign: bool,
     pub(super) expose: bool,
     pub(super) keep_alive: Duration,
     pub(super) last_event: Option<String>,
@@ -258,7 +260,7 @@ impl Streaming {
             undeclared.tell(&error, &self.spec);
         }
         Problem::of_result(&error, &self.spec, &self.request).unwrap_or_else(|| {
-            let error = redact::public(error, &self.spec, &self.request, self.expose);
+            let error = redact::public(error, &self.spec, &self.request, self.is_foreign, self.expose);
             Problem::of_error(&error, &self.spec)
         })
     }

@@ -44,7 +44,7 @@ macro_rules! conformance {
                 times: delayed, at_a_time, the_deadline_passes_without_a_worker, the_deadline_passes_in_the_handler,
                     the_deadline_leaves_no_time_for_another_attempt, deadlines_of_policies_pass,
                     durations_without_end;
-                retries: until_it_succeeds, until_attempts_are_used_up, what_is_never_tried_again,
+                retries: until_it_succeeds, until_attempts_are_used_up, what_is_never_tried_again, an_identity_of_the_handler_is_tried_again,
                     results_that_json_does_not_have, codes_that_the_policy_names, policies_by_pattern, policies_of_operations,
                     deadlines_of_operations, errors_of_any_size_are_kept, waits_grow, a_panic_is_a_failure;
                 cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,

@@ -202,6 +202,14 @@ pub(crate) async fn errand(context: &Context) -> Result<Option<String>, CallErro
     Ok(context.once::<Vault>("vault", VaultInput {}).await?.data)
 }
 
+/// Takes what is in the vault, in the first attempts with an identity that is not allowed to.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn guess(context: &Context, fails: u32) -> Result<Option<String>, CallError> {
+    let scope = if context.attempt() > fails { "vault:open" } else { "vault:see" };
+    let options = CallOptions::new().with_identity(Identity::new("till").with_scope(scope));
+    Ok(context.env().execute_with::<Vault>(VaultInput {}, options).await?.data)
+}
+
 /// Sends another on an errand, with metadata of so many bytes.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn sends(context: &Context, whom: String, bytes: u32) -> Result<Option<String>, CallError> {
@@ -426,6 +434,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Panics).unwrap();
     registry.register(Vault).unwrap();
     registry.register(Errand).unwrap();
+    registry.register(Guess).unwrap();
     registry.register(Sends).unwrap();
     registry.register(Who).unwrap();
     registry.register(Report).unwrap();

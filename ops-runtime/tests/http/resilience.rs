@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use crate::script::{Script, ok, unavailable};
-use crate::server::{closed_port, get_of, serve, spec};
+use crate::server::{closed_port, get_of, serve, spec, unanswered};
 
 pub(crate) fn later() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]).into_response()
@@ -130,15 +130,14 @@ async fn an_attempt_that_takes_too_long_is_given_up() {
     assert_eq!(asked.load(Ordering::SeqCst), 2);
 
     // The last one has the limit, too. A request that is not safe to repeat has only that of the call.
-    asked.store(0, Ordering::SeqCst);
-    let once = retry().with_attempt_timeout(Duration::from_millis(200)).with_max_retries(0);
-    let error = call(&url, "GET", HttpConfig::new().with_retries(once.clone())).await.unwrap_err();
+    let once =
+        || HttpConfig::new().with_retries(retry().with_attempt_timeout(Duration::from_millis(200)).with_max_retries(0));
+    let error = unanswered(async |url: String| call(&url, "GET", once()).await.unwrap_err()).await;
     let told = "the server did not answer within 200ms: raise `Retry::with_attempt_timeout`";
     assert_eq!((error.code().as_str(), error.message(), error.is_retryable()), ("TIMEOUT", told, true));
-    asked.store(0, Ordering::SeqCst);
-    let config = HttpConfig::new().with_retries(once).with_timeout(Duration::from_millis(500));
-    let told = "the server did not answer within 500ms: raise `with_timeout`";
-    assert_eq!(call(&url, "POST", config).await.unwrap_err().message(), told);
+    let within = || once().with_timeout(Duration::from_millis(500));
+    let error = unanswered(async |url: String| call(&url, "POST", within()).await.unwrap_err()).await;
+    assert_eq!(error.message(), "the server did not answer within 500ms: raise `with_timeout`");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::resilience::{call, later};
 use crate::script::{Answer, Script, ok, unavailable};
-use crate::server::{closed_port, serve, spec};
+use crate::server::{closed_port, serve, spec, unanswered};
 
 #[tokio::test]
 async fn what_may_have_been_carried_out_is_not_retryable() {
@@ -52,23 +52,29 @@ async fn what_may_have_been_carried_out_is_not_retryable() {
     }
 
     // In time the server says nothing: by the client's timeout, and by that of the call.
-    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
     let short = Duration::from_millis(100);
-    let client = |config: HttpConfig, method| {
-        let client = HttpClient::new(config.with_base_url(&url)).unwrap();
+    let at = |url: &str, config: HttpConfig, method| {
+        let client = HttpClient::new(config.with_base_url(url)).unwrap();
         client.add([spec(OperationKind::Mutation, "x", HttpBinding::new(method, "/x"))]).unwrap();
         client
     };
     for (method, expected) in [("POST", false), ("PUT", true)] {
-        let own = client(HttpConfig::new().with_timeout(short), method).call("t.x", json!({})).await.unwrap_err();
-        let options = CallOptions::new().with_timeout(short);
-        let of_call = client(HttpConfig::new(), method).call_with("t.x", json!({}), options).await.unwrap_err();
-        for error in [own, of_call] {
+        let own = async |url: String| {
+            let client = at(&url, HttpConfig::new().with_timeout(short), method);
+            client.call("t.x", json!({})).await.unwrap_err()
+        };
+        let of_call = async |url: String| {
+            let options = CallOptions::new().with_timeout(short);
+            at(&url, HttpConfig::new(), method).call_with("t.x", json!({}), options).await.unwrap_err()
+        };
+        for error in [unanswered(own).await, unanswered(of_call).await] {
             assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", expected), "{method}: {error}");
         }
     }
 
     // What the client says of an operation holds for a call that is not to be retried, too.
+    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
+    let client = |config, method| at(&url, config, method);
     let named = HttpConfig::new().with_retries(Retry::new().with_idempotent("t.x"));
     let once = CallOptions::new().with_retries(None).with_timeout(short);
     let error = client(named, "POST").call_with("t.x", json!({}), once).await.unwrap_err();
@@ -96,17 +102,20 @@ async fn what_may_have_been_carried_out_is_not_retryable() {
 
 #[tokio::test]
 async fn a_subscription_that_is_not_opened_in_time_may_have_been_carried_out() {
-    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
+    let short = Duration::from_millis(100);
     for (method, expected) in [("POST", false), ("GET", true)] {
-        let client = HttpClient::new(HttpConfig::new().with_base_url(&url)).unwrap();
-        let watch = spec(OperationKind::Subscription, "watch", HttpBinding::new(method, "/x"));
-        client.add([watch.with_timeout(Duration::from_millis(100))]).unwrap();
-        let error = client.stream("t.watch", json!({})).await.err().unwrap();
+        let opened = async |url: String| {
+            let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+            let watch = spec(OperationKind::Subscription, "watch", HttpBinding::new(method, "/x"));
+            client.add([watch.with_timeout(short)]).unwrap();
+            client.stream("t.watch", json!({})).await.err().unwrap()
+        };
+        let error = unanswered(opened).await;
         assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", expected), "{method}: {error}");
     }
 
     // One that waits for another request, or for a token, was not sent.
-    let short = Duration::from_millis(100);
+    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
     let watch = || spec(OperationKind::Subscription, "watch", HttpBinding::new("POST", "/x"));
     let open = async |client: &HttpClient, time| {
         let options = CallOptions::new().with_timeout(time);
@@ -166,13 +175,12 @@ async fn a_key_that_the_client_makes_is_for_its_own_retries_only() {
     assert_eq!((watched.status(), watched.is_retryable()), (Some(503), false));
 
     // In time the server says nothing.
-    let url = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
-    let client = client(&url);
-    let short = Duration::from_millis(100);
     for (options, expected) in [(CallOptions::new(), false), (own(), true)] {
-        let called = client.call_with("t.x", json!({}), options.clone().with_timeout(short)).await.unwrap_err();
-        let watched = client.stream_with("t.watch", json!({}), options.with_timeout(short)).await.err().unwrap();
-        for error in [called, watched] {
+        // The time begins when it is set.
+        let short = || options.clone().with_timeout(Duration::from_millis(100));
+        let called = async |url: String| client(&url).call_with("t.x", json!({}), short()).await.unwrap_err();
+        let watched = async |url: String| client(&url).stream_with("t.watch", json!({}), short()).await.err().unwrap();
+        for error in [unanswered(called).await, unanswered(watched).await] {
             assert_eq!((error.code().as_str(), error.is_retryable()), ("TIMEOUT", expected), "{error}");
         }
     }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -70,6 +71,26 @@ pub(crate) async fn serve(app: Router) -> String {
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await });
     url
+}
+
+/// What a call to a server that says nothing ends with. `call` gets the server's URL.
+///
+/// On a busy machine, the time of a call may be up before the server has its request. Then it is called again, at another
+/// server.
+pub(crate) async fn unanswered<T>(call: impl AsyncFn(String) -> T) -> T {
+    for _ in 0..20 {
+        let asked = Arc::new(AtomicBool::new(false));
+        let tell = asked.clone();
+        let silent = move || {
+            tell.store(true, Ordering::SeqCst);
+            std::future::pending::<()>()
+        };
+        let ended = call(serve(Router::new().fallback(any(silent))).await).await;
+        if asked.load(Ordering::SeqCst) {
+            return ended;
+        }
+    }
+    panic!("the server never had the request");
 }
 
 /// A socket that has a port, but does not listen: connections to its address are refused, and no other socket gets it.

@@ -120,6 +120,11 @@ async fn requests_that_are_none() {
         assert_eq!(answer.status, status, "{line} {body}: {answer:?}");
         assert_eq!(answer.problem()["code"], code, "{line}");
     }
+    let unknown = server.post("/operations/math/ad", "{}").await.problem()["detail"].clone();
+    assert_eq!(unknown, "there is no such operation: did you mean `math.add`?");
+    // Without the document, callers are not told which operations there are.
+    let silent = serve(HttpServer::new(registry()).without_document()).await;
+    assert_eq!(silent.post("/operations/math/ad", "{}").await.problem()["detail"], "there is no such operation");
     let twice = server.get("/operations/math/add?input=1&input=2").await.problem()["detail"].clone();
     assert_eq!(twice, "the parameter `input` cannot be read: it is given more than once");
     assert_eq!(server.send("GET /operations/math/fail", &[], "").await.header("allow"), Some("POST"));

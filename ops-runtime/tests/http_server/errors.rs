@@ -3,8 +3,9 @@
 use std::error::Error;
 
 use axum::Router;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::post;
+use axum::routing::{get, post};
 use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::binding::{Binding, HttpBinding, HttpResponse, McpBinding, McpOutput, StatusRange};
@@ -13,7 +14,7 @@ use ops_runtime::content::ContentBlock;
 use ops_runtime::envelope::McpMeta;
 use ops_runtime::http::error_of;
 use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema};
 use ops_runtime::{
     CallError, Context, ErrorCode, ErrorResponse, HttpClient, HttpConfig, Operation, Registry, ResponseEnvelope,
     operation,
@@ -163,6 +164,41 @@ async fn a_call_of_a_function_to_an_operation_that_no_worker_serves_now_is_a_fai
         assert_eq!((failed.status, failed.header("retry-after")), (500, None), "{failed:?}");
         let problem = failed.problem();
         assert_eq!((&problem["code"], &problem["details"]), (&json!("EXECUTION_ERROR"), &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn a_route_has_the_status_that_the_operation_declares_which_it_calls() {
+    async fn route(
+        State((own, far)): State<(Registry, HttpClient)>,
+        Path((how, id)): Path<(String, u64)>,
+    ) -> Result<String, CallError> {
+        let input = PatientInput { id };
+        let data = match how.as_str() {
+            "own" => own.execute::<Patient>(input).await?.data,
+            "far" => far.execute::<Patient>(input).await?.data,
+            _ => own.execute::<Visit>(VisitInput { id: "no".to_owned() }).await?.data,
+        };
+        Ok(data.to_string())
+    }
+    let registry = registry();
+    registry.register(Visit).unwrap();
+    let mut spec = OperationSpec::new(OperationKind::Query, "far", "show").unwrap();
+    spec.errors = vec![ErrorDefinition::new("NoVisit").with_http_status(410)].into();
+    registry.register(Registration::new(spec, Handler::dynamic(far))).unwrap();
+    let behind = serve(HttpServer::new(registry.clone())).await;
+    let routes = Router::new().route("/{how}/{id}", get(route)).with_state((registry, client(&behind)));
+    let server = serve(HttpServer::new(Registry::new()).with_routes(routes)).await;
+    assert_eq!(server.get("/own/7").await.body, "7");
+    for (path, status, code) in [
+        ("/own/0", 404, "UnknownPatient"),
+        ("/far/0", 404, "UnknownPatient"),
+        ("/own/1", 400, "Odd"),
+        // As the function declares it, and not the operation that it has called.
+        ("/nested/0", 404, "NoVisit"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.status, &answer.problem()["code"]), (status, &json!(code)), "{path}: {answer:?}");
     }
 }
 

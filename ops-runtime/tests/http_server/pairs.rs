@@ -1,12 +1,151 @@
 //! Which property of the input a pair of a query or a form belongs to: that of the template, of a map or of another object.
 
+use std::collections::BTreeMap;
+
 use ops_runtime::binding::{HttpBinding, HttpBody, HttpField, HttpParameter, ParameterLocation, ParameterStyle};
 use ops_runtime::serve::HttpServer;
-use ops_runtime::{HttpClient, HttpConfig, Registry};
-use serde_json::json;
+use ops_runtime::{HttpClient, HttpConfig, Operation, Registry, operation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::fixture::serve;
 use crate::readings::{echo, echo_of};
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Filter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age: Option<u8>,
+}
+
+#[operation(namespace = "pairs", http = "GET /two")]
+async fn two(owner: Filter, pet: Filter) -> Value {
+    json!({ "owner": owner, "pet": pet })
+}
+
+type Labels = BTreeMap<String, String>;
+
+#[operation(namespace = "pairs", http = "GET /labels")]
+async fn label(
+    owner: Option<String>,
+    labels: Labels,
+    size: Filter,
+    #[input(cookie)] seen: Option<u8>,
+    #[input(cookie)] flags: Labels,
+) -> Value {
+    json!({ "owner": owner, "labels": labels, "size": size, "seen": seen, "flags": flags })
+}
+
+#[operation(namespace = "pairs", http = "GET /maps")]
+async fn maps(first: Labels, second: Labels) -> Value {
+    json!({ "first": first, "second": second })
+}
+
+#[operation(namespace = "pairs", http = "GET /seen")]
+async fn seen(#[input(cookie)] seen: Filter, #[input(cookie)] name: Option<String>) -> Value {
+    json!({ "seen": seen, "name": name })
+}
+
+#[operation(namespace = "pairs", http = "GET /range/{from}-{to}")]
+async fn range(from: String, to: String) -> Value {
+    json!({ "from": from, "to": to })
+}
+
+#[operation(namespace = "pairs", http = "GET /version/{major}.{minor}")]
+async fn version(major: f64, minor: f64) -> Value {
+    json!({ "major": major, "minor": minor })
+}
+
+/// What our server would read as another input, our client refuses.
+#[tokio::test]
+async fn no_value_arrives_at_another_parameter() {
+    let registry = Registry::new();
+    registry.register(Two).unwrap();
+    registry.register(Label).unwrap();
+    registry.register(Maps).unwrap();
+    registry.register(Seen).unwrap();
+    registry.register(Range).unwrap();
+    registry.register(Version).unwrap();
+    let mut binding = HttpBinding::owned("GET", "/deep");
+    let filter = HttpParameter::query("filter").with_style(ParameterStyle::DeepObject, true);
+    binding.parameters = vec![filter, HttpParameter::query("labels")].into();
+    let free = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    registry.register(echo("deep", binding, json!({ "filter": free, "labels": free }))).unwrap();
+    let mut binding = HttpBinding::owned("GET", "/between?range={from}-{to}");
+    binding.parameters = ["from", "to", "labels"].map(HttpParameter::query).to_vec().into();
+    let text = json!({ "type": "string" });
+    registry.register(echo("between", binding, json!({ "from": text, "to": text, "labels": free }))).unwrap();
+    let described = registry.list().into_iter().filter(|spec| spec.namespace() == "read").collect::<Vec<_>>();
+    let server = serve(HttpServer::new(registry)).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+    client.add([Two::SPEC, Label::SPEC, Maps::SPEC, Seen::SPEC, Range::SPEC, Version::SPEC]).unwrap();
+    client.add(described).unwrap();
+
+    for (id, input) in [
+        ("two", json!({ "owner": { "name": "Ann" }, "pet": {} })),
+        ("maps", json!({ "first": { "x": "1" }, "second": {} })),
+        // No pair has the name of an object whose properties are pairs.
+        (
+            "label",
+            json!({
+                "owner": "Ann", "labels": { "size": "L", "labels": "x", "seen": "y" }, "size": { "name": "z" }, "seen": 7,
+                "flags": { "owner": "x" },
+            }),
+        ),
+        ("range", json!({ "from": "2024", "to": "2024-02-01" })),
+        ("version", json!({ "major": 1.0, "minor": 2.5 })),
+    ] {
+        let data = client.call(&format!("pairs.{id}"), input.clone()).await.unwrap().data;
+        assert_eq!(data, input, "{id}");
+    }
+    for (id, input) in [
+        ("deep", json!({ "filter": { "a": "1" }, "labels": { "b": "2" } })),
+        // No pair has the name of a parameter that is a part of another pair.
+        ("between", json!({ "from": "1", "to": "2", "labels": { "from": "a" } })),
+    ] {
+        assert_eq!(client.call(&format!("read.{id}"), input.clone()).await.unwrap().data, input, "{id}");
+    }
+
+    let label = |labels: Value, flags: Value| json!({ "labels": labels, "size": {}, "flags": flags });
+    let parameter = |key: &str, name: &str| format!("a server would read `{key}` as a value of the parameter `{name}`");
+    let cut = |name: &str, separator: &str| {
+        format!(
+            "a server would end the text of `{name}` at the first {separator:?} behind its first character, which is not its end"
+        )
+    };
+    for (id, input, pointer, message) in [
+        (
+            "pairs.two",
+            json!({ "owner": { "name": "Ann" }, "pet": { "name": "Rex" } }),
+            "/pet/name",
+            "`owner` writes `name`, too, with another value".to_owned(),
+        ),
+        // A name of both belongs to the first, even if that has no value.
+        ("pairs.two", json!({ "owner": {}, "pet": { "name": "Rex" } }), "/pet/name", parameter("name", "owner")),
+        ("pairs.maps", json!({ "first": {}, "second": { "x": "1" } }), "/second/x", parameter("x", "first")),
+        ("pairs.seen", json!({ "seen": { "name": "x", "age": 1 } }), "/seen/name", parameter("name", "name")),
+        ("pairs.label", label(json!({ "owner": "mallory" }), json!({})), "/labels/owner", parameter("owner", "owner")),
+        ("pairs.label", label(json!({ "age": "7" }), json!({})), "/labels/age", parameter("age", "size")),
+        ("pairs.label", label(json!({}), json!({ "seen": "7" })), "/flags/seen", parameter("seen", "seen")),
+        ("read.deep", json!({ "labels": { "filter[a]": "1" } }), "/labels/filter[a]", parameter("filter[a]", "filter")),
+        ("read.between", json!({ "labels": { "range": "1-2" } }), "/labels/range", parameter("range", "from")),
+        ("read.between", json!({ "labels": { "to": "a" } }), "/labels/to", parameter("to", "to")),
+        ("pairs.range", json!({ "from": "2024-01-01", "to": "2024-02-01" }), "/from", cut("from", "-")),
+        (
+            "pairs.range",
+            json!({ "from": "", "to": "2024" }),
+            "/from",
+            "the text of `from` cannot be empty before \"-\"".to_owned(),
+        ),
+        ("pairs.version", json!({ "major": 1.5, "minor": 2.0 }), "/major", cut("major", ".")),
+    ] {
+        let error = client.call(id, input).await.unwrap_err();
+        assert_eq!((error.code().as_str(), error.message()), ("VALIDATION_ERROR", &*message));
+        assert_eq!(error.details()["violations"][0]["pointer"], pointer);
+    }
+}
 
 #[tokio::test]
 async fn what_the_path_says_is_no_input() {

@@ -50,6 +50,16 @@ async fn a_future_begins_the_shutdown() {
 }
 
 #[tokio::test]
+async fn an_address_in_use_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap();
+    let bound = TcpListener::bind(address).await.unwrap_err();
+    let error = HttpServer::new(Registry::new()).serve(address.to_string()).await.unwrap_err();
+    assert_eq!(error.kind(), bound.kind());
+    assert_eq!(error.to_string(), format!("cannot listen on {address}: {bound}"));
+}
+
+#[tokio::test]
 async fn a_token_is_cancelled_when_a_future_ends() {
     let (token, other) = (CancelToken::new(), CancelToken::new());
     let waiting = other.clone();

@@ -269,9 +269,9 @@ async fn a_stream_has_the_status_that_is_described_for_it() {
         (StatusRange::Default, 200),
     ] {
         let mut binding = HttpBinding::owned("GET", "/watch");
-        binding.responses = vec![HttpResponse::owned(range, "text/event-stream")].into();
-        let mut spec = OperationSpec::new(OperationKind::Subscription, "t", "watch").unwrap();
-        spec.binding = ops_runtime::binding::Binding::Http(binding);
+        let beside = HttpResponse::owned(StatusRange::Exact(200), "application/json");
+        binding.responses = vec![HttpResponse::owned(range, "text/event-stream"), beside].into();
+        let spec = OperationSpec::new(OperationKind::Subscription, "t", "watch").unwrap().with_http(binding);
         let handler = Handler::dynamic_stream(|_: Value, _| async {
             Ok(futures_util::stream::iter([Ok::<_, CallError>(json!(7))]))
         });

@@ -160,9 +160,14 @@ async fn what_the_caller_may_not_run_is_not_there() {
     assert_eq!(denied["isError"], true);
     assert_eq!(denied["_meta"]["ops/error"]["code"], "ACCESS_DENIED", "{denied}");
     assert_eq!(client.call("shop_whoami", json!({})).await["content"][0]["text"], "ann");
+    let misspelt = json!({ "name": "shop_Sell", "arguments": {} });
+    let unknown = client.request("tools/call", misspelt.clone()).await["error"].clone();
+    assert!(!unknown["message"].as_str().unwrap().contains("shop_sell"), "{unknown}");
     let identity = identity.with_scope("shop:write");
     let mut client = Client::connect(server().with_identity(identity), REVISIONS[1]).await;
     assert!(names(&mut client).await.contains(&"shop_sell".to_owned()));
+    let unknown = client.request("tools/call", misspelt).await["error"].clone();
+    assert_eq!(unknown["message"], "Unknown tool: shop_Sell: did you mean `shop_sell`?");
     assert_eq!(client.call("shop_sell", json!({ "names": ["Tom"] })).await["structuredContent"], json!(["Tom"]));
     // The owner may run everything.
     let mut client = Client::connect(McpServer::new(registry()), REVISIONS[0]).await;

@@ -30,6 +30,67 @@ async fn a_typed_input_is_checked_against_constraints_beyond_its_type() {
     assert_eq!((error.code(), &error.details()["raw"]), (&ErrorCode::ValidationError, &json!(11)));
 }
 
+operation!(Wide: (u128, u8) => (), Call, OperationSpec::query("math.wide").with_input(Schema::text(
+    r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"integer","maximum":9}]}"#,
+)));
+
+/// Constraints are checked by a `Value`, which has no room for such an integer.
+#[tokio::test]
+async fn an_integer_that_is_too_large_to_be_checked_is_an_invalid_input() {
+    let registry = Registry::new();
+    registry.register(Registration::function::<Wide, _, _>(|_| async { Ok(Reply::Value(())) })).unwrap();
+    assert!(registry.execute::<Wide>((u128::from(u64::MAX), 9)).await.is_ok());
+    let error = registry.execute::<Wide>((u128::MAX, 9)).await.unwrap_err();
+    let violations = json!([{ "pointer": "/0", "message": "number out of range" }]);
+    assert_eq!((error.code(), &error.details()["violations"]), (&ErrorCode::ValidationError, &violations));
+}
+
+#[tokio::test]
+async fn a_misspelt_name_inside_an_input_is_told_with_the_one_that_may_be_meant() {
+    let registry = Registry::new();
+    static SPEC: OperationSpec = OperationSpec::query("demo.pets").with_input(Schema::text(
+        r##"{"type":"object","properties":{"body":{"$ref":"#/$defs/Pet"},"list":{"type":"array","items":{"$ref":"#/$defs/Pet"}}},
+            "$defs":{"Pet":{"type":"object","properties":{"name":{"type":"string"},"tag/a":{}},"additionalProperties":false}}}"##,
+    ));
+    registry.register(Registration::new(&SPEC, Handler::dynamic(|v, _| async { Ok(v) }))).unwrap();
+    for (input, pointer, message) in [
+        (json!({ "body": { "nmae": "x" } }), "/body/nmae", "unexpected property: did you mean `name`?"),
+        (json!({ "list": [{}, { "tag/b": 1 }] }), "/list/1/tag~1b", "unexpected property: did you mean `tag/a`?"),
+        (json!({ "body": { "owner": 1 } }), "/body/owner", "unexpected property"),
+    ] {
+        let error = registry.call("demo.pets", input).await.unwrap_err();
+        assert_eq!(error.message(), format!("the input of `demo.pets` is invalid: {pointer}: {message}"));
+        assert_eq!(error.details()["violations"], json!([{ "pointer": pointer, "message": message }]));
+    }
+}
+
+/// The ways to a schema multiply with each level if all variants of a union lead back to it.
+#[tokio::test]
+async fn a_misspelt_name_is_told_so_at_any_depth_of_a_union() {
+    let variant = |index: usize| {
+        let mut properties =
+            json!({ "t": { "const": format!("k{index}") }, "kids": { "$ref": "#/$defs/Node" }, "colour": {} });
+        properties.as_object_mut().unwrap().extend((0..60).map(|other| (format!("p{index}_{other}"), json!({}))));
+        json!({ "type": "object", "properties": properties, "required": ["t"], "additionalProperties": false })
+    };
+    let variants: Vec<Value> = (0..60).map(variant).collect();
+    let schema = json!({
+        "type": "object",
+        "properties": { "body": { "$ref": "#/$defs/Node" } },
+        "$defs": { "Node": { "oneOf": variants } },
+    });
+    let registry = Registry::new();
+    let spec = OperationSpec::query("demo.tree").with_input(Schema::from(schema));
+    registry.register(Registration::new(spec, Handler::dynamic(|v, _| async { Ok(v) }))).unwrap();
+    for depth in [1, 3, 20] {
+        let kids = (0..depth).fold(json!({ "t": "k1", "colur": 1 }), |kids, _| json!({ "t": "k1", "kids": kids }));
+        let error = registry.call("demo.tree", json!({ "body": kids })).await.unwrap_err();
+        let pointer = format!("/body{}/colur", "/kids".repeat(depth));
+        let message = "unexpected property: did you mean `colour`?";
+        assert_eq!(error.details()["violations"], json!([{ "pointer": pointer, "message": message }]));
+    }
+}
+
 #[tokio::test]
 async fn a_result_that_does_not_match_is_repaired_and_said_so() {
     let registry = Registry::new();
@@ -221,6 +282,14 @@ async fn a_result_that_conforms_is_not_repaired_into_one_that_does_not() {
         (
             json!({ "type": "array", "items": item, "contains": { "propertyNames": { "const": "x" }, "minProperties": 1 } }),
             json!([{ "a": 1 }, { "x": 2 }]),
+        ),
+        // A default that a variant forbids.
+        (
+            json!({ "properties": { "a": { "default": 1 } }, "oneOf": [
+                { "properties": { "b": {} }, "required": ["b"], "additionalProperties": false },
+                { "properties": { "c": {} }, "required": ["c"], "additionalProperties": false },
+            ] }),
+            json!({ "b": 1 }),
         ),
     ];
     for (schema, value) in cases {

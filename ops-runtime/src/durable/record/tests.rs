@@ -111,3 +111,28 @@ fn an_ending_outlasts_the_start_of_its_job() {
         assert_eq!(Ended::new(&job, at, 0, Outcome::Cancelled).retention, kept, "{submitted} {not_before:?} {at}");
     }
 }
+
+/// What a server tells of a stored failure depends on them.
+#[test]
+fn an_ending_keeps_the_marks_of_its_error() {
+    let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
+    let job = JobRecord::new(id, "shop.buy", RawValue::NULL.to_owned());
+    let late = || CallError::new(ErrorCode::Timeout, "late");
+    // As it is, and cut.
+    for most in [1_000, 3] {
+        for (error, json) in [
+            (late(), None),
+            (late().by_this_process(), Some(json!({ "byThisProcess": true }))),
+            (late().refusing_program(), Some(json!({ "refusesProgram": true }))),
+        ] {
+            let marks = (error.is_by_this_process(), error.refuses_program());
+            let outcome = Outcome::Failed(bounded(error, most));
+            let text = serde_json::to_string(&Ended::new(&job, 6, 1, outcome)).unwrap();
+            let stored: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(stored.get("marks"), json.as_ref(), "{text}");
+            let ended: Ended = serde_json::from_str(&text).unwrap();
+            let read = ended.marks.put_on(ended.outcome.error().unwrap().clone());
+            assert_eq!((read.is_by_this_process(), read.refuses_program()), marks, "{text}");
+        }
+    }
+}

@@ -50,6 +50,11 @@ impl Sent<Vec<Body>> {
     pub const IS_BYTES: bool = true;
 }
 
+impl Sent<Option<Vec<Body>>> {
+    /// True for bytes.
+    pub const IS_BYTES: bool = true;
+}
+
 impl<T, E> Sent<Result<T, E>> {
     /// True for a `Result`, whose errors are errors of the operation.
     pub const IS_RESULT: bool = true;
@@ -66,6 +71,15 @@ pub const fn is_data(is_result: bool) {
     assert!(
         !is_result,
         "the data would be a `Result`, with its errors as data: write one `Result<T, E>` around all, or an alias `Result<T>`"
+    );
+}
+
+/// Compiles if an operation can be bound to `HEAD`.
+#[track_caller]
+pub const fn gives_nothing(gives_nothing: bool) {
+    assert!(
+        gives_nothing,
+        "a response to HEAD has no body, and the operation gives data: write `GET`, and the server answers HEAD, too"
     );
 }
 

@@ -47,10 +47,19 @@ impl From<&str> for Secret {
     }
 }
 
-/// A header value that is marked as sensitive.
-pub(super) fn sensitive(value: &str) -> Result<HeaderValue, CallError> {
-    let mut value = HeaderValue::from_bytes(value.as_bytes())
-        .map_err(|_| invalid("/auth", "the credentials hold a character that a header cannot carry"))?;
-    value.set_sensitive(true);
-    Ok(value)
+/// A header value that is marked as sensitive, of `what`.
+///
+/// # Errors
+/// A `VALIDATION_ERROR` that names `what`, without its value.
+pub(super) fn sensitive(what: impl fmt::Display, value: &str) -> Result<HeaderValue, CallError> {
+    let mut header = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+        // Editors end files with one, so a secret that is read from a file often has it.
+        let fault = match value.ends_with(['\n', '\r']) {
+            true => "ends with a line break: trim it",
+            false => "has a character that a header cannot carry",
+        };
+        invalid("/auth", format!("{what} {fault}"))
+    })?;
+    header.set_sensitive(true);
+    Ok(header)
 }

@@ -66,7 +66,7 @@ impl Client {
         // Both are escaped before they are joined (RFC 6749, section 2.3.1).
         let escape = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
         let pair = format!("{}:{}", escape(&self.id), escape(self.secret.expose()));
-        headers.insert(AUTHORIZATION, sensitive(&format!("Basic {}", STANDARD.encode(pair)))?);
+        headers.insert(AUTHORIZATION, sensitive("the client's secret", &format!("Basic {}", STANDARD.encode(pair)))?);
         Ok(())
     }
 }

@@ -107,6 +107,11 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn property(&mut self, name: &str, field: Option<&HttpField>, value: &Value) -> Result<(), CallError> {
+        // A function distinguishes `null` from a default. Callers of other operations mean by `null` that there is no value.
+        let is_nothing = value.is_null() && self.input.spec.input.is_made();
+        if is_nothing || value.as_array().is_some_and(Vec::is_empty) {
+            return schema::refuse_replaced(self.input.spec, &self.body.property, name, value);
+        }
         let style = field.and_then(|field| field.style).filter(|_| !self.is_file(name, value));
         if let Some((style, explode)) = style {
             let mut parameter = style::form_field(name, value);

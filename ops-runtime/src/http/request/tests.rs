@@ -448,6 +448,8 @@ fn any_style() -> impl Strategy<Value = (ParameterStyle, bool)> {
 }
 
 proptest! {
+    #![proptest_config(crate::seeded::config(256))]
+
     /// For any value, the path has the segments of the template, and a plain string can be read back.
     #[test]
     fn one_segment_stays_one(text in any::<String>(), (style, explode) in any_style()) {

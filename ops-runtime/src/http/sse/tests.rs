@@ -168,6 +168,8 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    #![proptest_config(crate::seeded::config(256))]
+
     #[test]
     fn pieces_make_no_difference(stream in stream(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8)) {
         let make = || SseParser::new().with_max_line(24).with_max_event(40);

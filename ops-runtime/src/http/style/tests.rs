@@ -391,6 +391,8 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(crate::seeded::config(256))]
+
     /// Form parsers can read exploded values back: lists as repeated names, objects as their members.
     #[test]
     fn forms_come_back(key in name(), items in prop::collection::vec(any::<String>(), 1..4), reserved in any::<bool>()) {
@@ -398,7 +400,7 @@ proptest! {
         parameter.name = key.clone().into();
         parameter.allow_reserved = reserved;
         // Escapes in a reserved value are the caller's.
-        prop_assume!(!reserved || items.iter().all(|item| !item.contains('%')));
+        let items: Vec<_> = items.into_iter().map(|item| if reserved { item.replace('%', "") } else { item }).collect();
         for style in [Form, SpaceDelimited, PipeDelimited] {
             let parameter = parameter.clone().with_style(style, true);
             let expected: Vec<_> = items.iter().map(|item| (key.clone(), item.clone())).collect();

@@ -110,10 +110,8 @@ impl<'a> Call<'a> {
         mut params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(Self, Work), ErrorData> {
-        let Some(tool) = server.tool(&params.name) else {
-            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", params.name), None));
-        };
         let caller = server.caller(&context.extensions);
+        let Some(tool) = server.tool(&params.name) else { return Err(server.unknown(&params.name, &caller)) };
         let repeated = params.request_state.is_some() || params.input_responses.is_some();
         let structure = StructuredContent::of(context.protocol_version().as_ref());
         let about = if structure == StructuredContent::Any { about(&caller, &params) } else { Vec::new() };
@@ -182,7 +180,9 @@ impl<'a> Call<'a> {
 
     /// The error as the caller may see it.
     fn public(&self, error: CallError) -> CallError {
-        redact::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
+        let entry = &self.tool.entry;
+        let request = RequestId::of(self.request);
+        redact::public(error, &entry.spec, &request, entry.is_foreign(), self.options.expose_errors)
     }
 
     /// Collects items up to the limits and the deadline of the call, and sends each as progress if the caller asked for it.

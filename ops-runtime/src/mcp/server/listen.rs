@@ -33,9 +33,9 @@ impl McpService {
     /// ```
     ///
     /// # Errors
-    /// If the address cannot be listened on, or connections cannot be accepted any more.
+    /// If the address cannot be listened on, with the address in the text, or if connections cannot be accepted any more.
     pub async fn serve(self, address: impl ToSocketAddrs) -> io::Result<()> {
-        self.serve_listener(TcpListener::bind(address).await?).await
+        self.serve_listener(listen::bind(address).await?).await
     }
 
     /// Serves a listener as [`serve`](Self::serve) does, such as one whose port the system has chosen.

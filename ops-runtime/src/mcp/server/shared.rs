@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use rmcp::model::{Extensions, Implementation, ServerCapabilities, ServerConfig};
+use rmcp::model::{ErrorData, Extensions, Implementation, ServerCapabilities, ServerConfig};
 
 use super::options::McpServerOptions;
 use super::peer::States;
@@ -11,9 +11,13 @@ use super::served::{Cache, Naming, ServedTools};
 #[cfg(feature = "durable")]
 use super::tasks::McpTasks;
 use super::tool::Served;
+use crate::model::nearest::{nearest, question};
 use crate::run::filter::Filters;
 use crate::run::principal::Principal;
 use crate::{Identity, Registry};
+
+/// How many tools an error suggests.
+const PROPOSED: usize = 3;
 
 /// The served registry, with the server's settings.
 pub(super) struct Shared {
@@ -35,6 +39,15 @@ impl Shared {
 
     pub(super) fn tool(&self, name: &str) -> Option<Arc<Served>> {
         self.cache.with(self, |served| served.find(name).cloned())
+    }
+
+    /// The error of a call of a tool that does not exist. It names similar tools, of those that the caller may call.
+    pub(super) fn unknown(&self, name: &str, caller: &Principal) -> ErrorData {
+        let meant = self.cache.with(self, |served| {
+            let seen = served.tools().iter().filter(|tool| caller.sees(tool.spec()));
+            question(&nearest(name, seen.map(|tool| tool.name.as_str()), PROPOSED))
+        });
+        ErrorData::invalid_params(format!("Unknown tool: {name}{meant}"), None)
     }
 
     pub(super) fn info(&self) -> ServerConfig {

@@ -175,6 +175,12 @@ impl HttpParameter {
         self.allow_reserved = true;
         self
     }
+
+    /// True if the properties of an object are pairs of their own, in a query or in cookies.
+    #[cfg(any(feature = "http", feature = "http-server"))]
+    pub(crate) const fn is_spread(&self) -> bool {
+        self.explode && !matches!(self.style, ParameterStyle::DeepObject | ParameterStyle::Json)
+    }
 }
 
 /// Headers that no parameter can set: they are set by other parts of the description (OpenAPI 3.1, section 4.8.12.2),
@@ -196,6 +202,12 @@ const RESERVED_HEADERS: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
+
+/// True if a text is a token, as the name of a method or a header must be (RFC 9110, section 5.6.2).
+#[cfg(feature = "openapi")]
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
 
 /// True if no parameter can be the header of this name.
 #[cfg(any(feature = "openapi", feature = "http", feature = "http-server"))]

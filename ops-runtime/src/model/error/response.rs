@@ -299,6 +299,32 @@ impl CallError {
         self
     }
 
+    /// Marks the refusal of credentials that the program has chosen: it says nothing of those of its caller.
+    #[cfg(feature = "registry")]
+    pub(crate) fn refusing_program(mut self) -> Self {
+        self.0.refuses_program = true;
+        self
+    }
+
+    /// True if the error has the mark of [`refusing_program`](Self::refusing_program).
+    #[cfg(feature = "registry")]
+    pub(crate) fn refuses_program(&self) -> bool {
+        self.0.refuses_program
+    }
+
+    /// Marks what this process itself says of the end of a call: the text is not that of another server.
+    #[cfg(feature = "registry")]
+    pub(crate) fn by_this_process(mut self) -> Self {
+        self.0.by_this_process = true;
+        self
+    }
+
+    /// True if the error has the mark of [`by_this_process`](Self::by_this_process).
+    #[cfg(any(feature = "durable", feature = "http-server", feature = "mcp-server"))]
+    pub(crate) fn is_by_this_process(&self) -> bool {
+        self.0.by_this_process
+    }
+
     /// True if the operation is known, and no worker serves it now.
     #[cfg(any(feature = "http-server", feature = "mcp-server"))]
     pub(crate) fn is_unserved(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The status of an HTTP response in an error, for callers who must not see more of the response.
+//! The statuses of an error: that of an HTTP response, for callers who must not see more of the response, and the declared one.
 
 #[cfg(feature = "registry")]
 use serde_json::{Map, Value, json};
@@ -14,6 +14,18 @@ impl CallError {
         details.extend(body.map(|body| ("body".to_owned(), body)));
         // The message is about the status alone, whatever the response says.
         Self::execution(message(status)).with_details(details)
+    }
+
+    /// The same error, with the status that the operation which was called declares for the code.
+    pub(crate) fn with_declared_status(mut self, status: Option<u16>) -> Self {
+        self.0.declared = status;
+        self
+    }
+
+    /// The HTTP status that the operation which was called declares for the code.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn declared_status(&self) -> Option<u16> {
+        self.0.declared
     }
 }
 

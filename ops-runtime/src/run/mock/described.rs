@@ -102,9 +102,12 @@ fn preferred(context: &Context) -> Option<u16> {
 /// The first success.
 fn usual(spec: &OperationSpec) -> Answer {
     // If successes differ, the first one that has an alternative of the output is used.
-    let mut responses = spec.http().into_iter().flat_map(|binding| binding.responses.iter());
-    match responses.find(|response| response.variant.is_some()) {
-        Some(response) => success(spec, response, first_of(response.status)),
+    let with_variant = spec.http().and_then(|binding| {
+        let response = binding.responses.iter().find(|response| response.variant.is_some())?;
+        Some((response, binding.first_status(response)))
+    });
+    match with_variant {
+        Some((response, status)) => success(spec, response, status),
         None => Answer(example(spec), None),
     }
 }
@@ -146,15 +149,6 @@ fn success(spec: &OperationSpec, response: &HttpResponse, status: u16) -> Answer
 fn of_schema(schema: &Schema, spec: &OperationSpec) -> Value {
     let validator = schema.self_contained(&spec.definitions).map(|schema| Validator::new(&schema));
     fitting(schema, &spec.definitions, |made| validator.as_ref().is_ok_and(|validator| validator.check(made)))
-}
-
-/// The first status of a range.
-fn first_of(range: StatusRange) -> u16 {
-    match range {
-        StatusRange::Exact(status) => status,
-        StatusRange::Class(class) => class * 100,
-        StatusRange::Default => 200,
-    }
 }
 
 fn named(range: StatusRange) -> String {
@@ -215,6 +209,20 @@ mod tests {
         let error = call("code=500").unwrap_err();
         assert_eq!(error.code().as_str(), "NOT_DESCRIBED");
         assert!(error.message().ends_with("no response with status 500; it has 201, 4XX, 202"), "{error}");
+    }
+
+    #[test]
+    fn a_range_of_successes_has_a_status_of_its_own() {
+        let of = |range| HttpResponse::new(range, "application/json");
+        let mut spec = spec();
+        let mut binding = HttpBinding::new("GET", "/");
+        binding.responses =
+            vec![of(StatusRange::Class(2)).with_variant(1), of(StatusRange::Exact(200)).with_variant(0)].into();
+        spec.binding = crate::Binding::Http(binding);
+        let registry = Registry::new();
+        registry.register(examples(spec)).unwrap();
+        let found = registry.call("shop.show", json!({})).now_or_never().unwrap().unwrap();
+        assert_eq!((found.meta.as_http().unwrap().status_code, found.data), (201, json!([0, 1])));
     }
 
     #[test]

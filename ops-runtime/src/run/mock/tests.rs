@@ -70,6 +70,28 @@ fn what_was_not_expected() {
 }
 
 #[test]
+fn an_assertion_in_a_function_says_what_it_found() {
+    let mock = MockCaller::new()
+        .on::<Double>(|n| if n == 2 { Ok(4) } else { panic!("{n} is not 2") })
+        .on_items::<Count>(|_| panic!("no items"))
+        .on_id("a.b", |_| panic!("no call"))
+        .on_items_id("a.c", |_| panic!("no stream"));
+    let errors = [
+        mock.execute::<Double>(3_u64).now_or_never().unwrap().unwrap_err(),
+        mock.call("math.double", json!(3)).now_or_never().unwrap().unwrap_err(),
+        mock.subscribe::<Count>(1_u64).now_or_never().unwrap().err().unwrap(),
+        mock.call("a.b", json!(1)).now_or_never().unwrap().unwrap_err(),
+        mock.stream("a.c", json!(1)).now_or_never().unwrap().err().unwrap(),
+    ];
+    let said = ["3 is not 2", "3 is not 2", "no items", "no call", "no stream"];
+    for (error, said) in errors.iter().zip(said) {
+        assert_eq!(*error.code(), ErrorCode::UnknownError);
+        assert_eq!(error.message(), format!("the mock's function panicked: {said}"));
+    }
+    assert_eq!(mock.calls_of(&Double::SPEC.id), [json!(3), json!(3)]);
+}
+
+#[test]
 fn a_call_counts_when_it_begins() {
     let mock = MockCaller::new().on::<Double>(|n| Ok(2 * n)).on_id("a.b", Ok);
     drop(mock.execute::<Double>(7_u64));

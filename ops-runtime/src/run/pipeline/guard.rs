@@ -224,22 +224,28 @@ impl Wait {
 
 fn silent(timeout: Duration) -> CallError {
     let message = format!("the subscription stayed silent for {timeout:?}");
-    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": millis(timeout) }))
+    let error = CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": millis(timeout) }));
+    error.by_this_process()
 }
 
 pub(crate) fn timed_out() -> CallError {
-    CallError::new(ErrorCode::Timeout, "the deadline passed before the operation was done")
+    CallError::new(ErrorCode::Timeout, "the deadline passed before the operation was done").by_this_process()
 }
 
 fn aborted() -> CallError {
-    CallError::new(ErrorCode::Aborted, "the call was cancelled")
+    CallError::new(ErrorCode::Aborted, "the call was cancelled").by_this_process()
 }
 
 /// The error of an operation's handler that panicked. The panic's message is only logged, since it may contain anything.
 fn panicked(panic: &(dyn std::any::Any + Send), spec: &OperationSpec) -> CallError {
-    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(operation = spec.id.as_ref(), panic = message.unwrap_or("(not text)"), "a handler panicked");
+    tracing::error!(operation = spec.id.as_ref(), panic = panic_text(panic), "a handler panicked");
     CallError::new(ErrorCode::UnknownError, "the handler panicked")
+}
+
+/// The message of a panic.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    message.unwrap_or("(not text)")
 }
 
 /// Starts a handler. `start` also makes its guard.
@@ -422,6 +428,19 @@ impl<T> Drop for StreamGuard<T> {
         if self.work.is_some() {
             let Self { work, spec, .. } = self;
             guarded(spec, || *work = None);
+        }
+    }
+}
+
+#[cfg(all(test, any(feature = "http-server", feature = "mcp-server")))]
+mod tests {
+    use super::*;
+
+    /// Servers show these texts, also for operations of other servers.
+    #[test]
+    fn how_a_call_ends_here_is_said_by_this_process() {
+        for error in [silent(Duration::from_secs(1)), timed_out(), aborted()] {
+            assert!(error.is_by_this_process(), "{error}");
         }
     }
 }

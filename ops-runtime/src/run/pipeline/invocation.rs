@@ -9,6 +9,7 @@ use super::guard::Limits;
 use crate::model::error::MAX_ID;
 use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
+use crate::run::context::Chosen;
 use crate::run::ending::Ending;
 use crate::run::registry::Entry;
 use crate::{CallError, CallOptions, Context, ErrorCode, Handler, Identity, OutputPolicy, Registry};
@@ -218,7 +219,11 @@ impl Invocation {
         if !access.required_scopes_any.is_empty() {
             details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));
         }
-        Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
+        let error = CallError::new(ErrorCode::AccessDenied, message).with_details(details);
+        Err(match self.context.extension::<Chosen>() {
+            Some(Chosen) => error.refusing_program(),
+            None => error,
+        })
     }
 
     #[inline]

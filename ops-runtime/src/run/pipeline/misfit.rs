@@ -1,8 +1,8 @@
 //! Errors of responses that do not match the operation's output; they keep the response.
 
 use bytes::Bytes;
-use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::{Value, json};
+use serde_core::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value, json};
 
 use crate::model::cut::start;
 use crate::model::media::essence;
@@ -284,8 +284,17 @@ pub(super) fn has_nothing_of(schemas: &Schemas, data: &Payload, meant: Option<u1
     foreign.unwrap_or(false)
 }
 
-/// Checks the keys of an object until one is declared; the first one usually is.
+/// Checks the keys of an object until one is declared and has a value; the first one usually is and has.
 struct Keys<'a>(&'a Schemas);
+
+/// A value that ends the reading early, which is an error for serde.
+enum End {}
+
+impl<'de> Deserialize<'de> for End {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(D::Error::custom("declared"))
+    }
+}
 
 impl Keys<'_> {
     fn deserialize_any<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
@@ -301,16 +310,16 @@ impl<'de> Visitor<'de> for Keys<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
-        let mut any = false;
+        // Of the values, only `null` matters.
+        let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            if self.0.output_declares(&key) {
-                // Ends the reading early, which is an error for serde.
-                return Err(A::Error::custom("declared"));
-            }
-            any = true;
-            map.next_value::<IgnoredAny>()?;
+            let has_value = match self.0.output_declares(&key) {
+                true => map.next_value::<Option<End>>()?.is_some(),
+                false => map.next_value::<Option<IgnoredAny>>()?.is_some(),
+            };
+            object.insert(key, if has_value { Value::Bool(true) } else { Value::Null });
         }
-        Ok(any)
+        Ok(self.0.output_has_nothing_of(&Value::Object(object), None))
     }
 }
 

@@ -55,10 +55,16 @@ impl ApiKeys {
         Self { location, name: name.into(), known: Known::default() }
     }
 
-    /// Adds a key with its holder. An empty key is never accepted.
+    /// Adds a key with its holder. An empty key is never accepted. A warning is logged for a key that no request can
+    /// have in this place, such as one that ends with a line break.
     #[must_use]
     pub fn with_key(mut self, key: impl AsRef<str>, holder: Identity) -> Self {
-        self.known.add(key.as_ref(), holder);
+        match self.location {
+            // Escaped, it may have any characters.
+            ParameterLocation::Query => self.known.add(key.as_ref(), holder),
+            ParameterLocation::Cookie => self.known.add_in_cookie(key.as_ref(), holder),
+            _ => self.known.add_in_header(key.as_ref(), holder),
+        }
         self
     }
 

@@ -36,10 +36,11 @@ impl BearerTokens {
         Self::default()
     }
 
-    /// Adds a token with its holder. An empty token is never accepted.
+    /// Adds a token with its holder. An empty token is never accepted. A warning is logged for a token that no
+    /// request can have, such as one that ends with a line break.
     #[must_use]
     pub fn with_token(mut self, token: impl AsRef<str>, holder: Identity) -> Self {
-        self.known.add(token.as_ref(), holder);
+        self.known.add_in_header(token.as_ref(), holder);
         self
     }
 

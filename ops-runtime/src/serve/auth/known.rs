@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
+use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
 use crate::model::unauthorized::Unauthorized;
@@ -22,6 +23,23 @@ pub(super) struct Known {
 impl Known {
     pub(super) fn add(&mut self, secret: &str, holder: Identity) {
         self.holders.insert(Sha256::digest(secret).into(), holder);
+    }
+
+    /// Adds a secret that requests carry in a header. Logs a warning if none can.
+    pub(super) fn add_in_header(&mut self, secret: &str, holder: Identity) {
+        self.add_sent(secret, holder, unsendable(secret));
+    }
+
+    /// Adds a secret that requests carry in a cookie. Logs a warning if none can.
+    pub(super) fn add_in_cookie(&mut self, secret: &str, holder: Identity) {
+        self.add_sent(secret, holder, unsendable_in_cookie(secret));
+    }
+
+    fn add_sent(&mut self, secret: &str, holder: Identity, unsendable: Option<&str>) {
+        if let Some(why) = unsendable {
+            tracing::warn!("no request can carry the secret of the caller `{}`: it {why}", holder.id);
+        }
+        self.add(secret, holder);
     }
 
     pub(super) fn set_lookup<F, Fut, I>(&mut self, lookup: F)
@@ -56,5 +74,48 @@ impl Known {
                 None => Err(refused),
             }
         })
+    }
+}
+
+/// Why no header can have a secret; `None` if it can. A request is read without the blanks around a value.
+fn unsendable(secret: &str) -> Option<&'static str> {
+    if secret.trim_end_matches(['\r', '\n']) != secret {
+        // Editors end files with one, so a secret that is read from a file often has it.
+        return Some("ends with a line break: trim it");
+    }
+    if secret.trim_matches([' ', '\t']) != secret {
+        return Some("begins or ends with a blank: trim it");
+    }
+    if secret.is_empty() {
+        return Some("is empty");
+    }
+    HeaderValue::from_bytes(secret.as_bytes()).is_err().then_some("has a character that a header cannot carry")
+}
+
+/// Why no cookie can have a secret; `None` if it can.
+fn unsendable_in_cookie(secret: &str) -> Option<&'static str> {
+    unsendable(secret).or_else(|| secret.contains(';').then_some("has a semicolon, which ends a cookie"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_no_request_can_have() {
+        for (secret, why) in [
+            ("s3cret", None),
+            ("two words", None),
+            ("s3cret\n", Some("ends with a line break: trim it")),
+            ("s3cret\r\n", Some("ends with a line break: trim it")),
+            (" s3cret", Some("begins or ends with a blank: trim it")),
+            ("s3\ncret", Some("has a character that a header cannot carry")),
+            ("", Some("is empty")),
+        ] {
+            assert_eq!(unsendable(secret), why, "{secret:?}");
+            assert_eq!(unsendable_in_cookie(secret), why, "{secret:?}");
+        }
+        let ends = Some("has a semicolon, which ends a cookie");
+        assert_eq!((unsendable("s3;cret"), unsendable_in_cookie("s3;cret")), (None, ends));
     }
 }

@@ -13,21 +13,23 @@ use crate::{HttpBinding, HttpBody, HttpParameter, Literal, OperationSpec, Parame
 /// that is the rest of the input. Violations have pointers into the input.
 const PROPERTY: &str = "x-ops-property";
 
-/// The input of an operation: its schema, the scope of its references, and its required properties.
+/// The input of an operation: its schema, and the scope of its references.
 pub(super) struct Input {
     schema: Value,
     scope: Scope,
-    /// The required properties that may be left out of a request: they are empty then.
-    left_out: Vec<String>,
 }
 
 impl Input {
     pub(super) fn new(schema: Value, scope: Scope) -> Self {
-        Self { schema: Components::resolved(schema, &scope), scope, left_out: Vec::new() }
+        Self { schema: Components::resolved(schema, &scope), scope }
     }
 
-    pub(super) fn with_left_out(self, names: impl IntoIterator<Item = String>) -> Self {
-        Self { left_out: names.into_iter().collect(), ..self }
+    /// The same input, which does not require the properties that may be left out of a request: they are empty then.
+    pub(super) fn with_left_out(mut self, names: &[String]) -> Self {
+        if let Some(Value::Array(required)) = self.schema.get_mut("required") {
+            required.retain(|name| !names.iter().any(|own| name == own));
+        }
+        self
     }
 
     fn property(&self, name: &str) -> Option<&Value> {
@@ -92,7 +94,7 @@ fn parameter(own: &HttpParameter, input: &Input, needs: bool, components: &mut C
     };
     let mut schema = components.schema(&schema, &input.scope);
     lift(&mut schema, "description", &mut out);
-    let is_required = input.requires(&own.property) && !input.left_out.iter().any(|name| *name == own.property);
+    let is_required = input.requires(&own.property);
     if own.location == ParameterLocation::Path || needs || own.fixed.is_none() && is_required {
         out.insert("required".into(), true.into());
     }

@@ -174,7 +174,7 @@ impl Shape {
     pub(crate) fn others(&self) -> Self {
         self.0.kept(&self.0.others, || {
             let others = Self::of(self.0.undeclared(), &self.0.scope);
-            if self.0.has_patterns() && others.is_binary() {
+            if self.has_patterns() && others.is_binary() {
                 return Self::of(std::iter::empty(), &self.0.scope);
             }
             others
@@ -198,6 +198,11 @@ impl Shape {
     /// True if a schema describes further properties beside the declared ones.
     pub(crate) fn has_others(&self) -> bool {
         self.0.undeclared().any(|others| *others != Value::Bool(false))
+    }
+
+    /// True if a schema describes properties by patterns of their names.
+    pub(crate) fn has_patterns(&self) -> bool {
+        self.0.parts.iter().any(keywords::has_patterns)
     }
 
     /// True if a string stands for bytes, or a list for several byte strings.
@@ -294,11 +299,6 @@ impl Node {
     /// The schemas of the properties that are not declared.
     fn undeclared(&self) -> impl Iterator<Item = &Value> {
         self.parts.iter().flat_map(keywords::undeclared)
-    }
-
-    /// True if a schema describes properties by patterns of their names.
-    fn has_patterns(&self) -> bool {
-        self.parts.iter().any(keywords::has_patterns)
     }
 
     fn properties(&self) -> &BTreeMap<String, OnceLock<Shape>> {
@@ -408,6 +408,7 @@ mod tests {
                 Shape::of_value(&schema, &Definitions::EMPTY)
             };
             assert!(!beside_patterns(file).property("b").is_binary());
+            assert!(beside_patterns(json!(false)).has_patterns() && !integers.has_patterns());
             assert_eq!(beside_patterns(json!({ "type": "integer" })).property("b").scalar("7".to_owned()), json!(7));
         }
     }

@@ -124,7 +124,7 @@ fn object(
     pairs: &mut Pairs,
     is_other: impl Fn(&str) -> bool,
 ) -> Read<Option<Value>> {
-    if !is_spread(parameter) || !shape.may_be(Types::OBJECT) {
+    if !parameter.is_spread() || !shape.may_be(Types::OBJECT) {
         return Ok(None);
     }
     let names = shape.names();
@@ -153,14 +153,9 @@ fn escaping(parameter: &HttpParameter, pairs: &Pairs) -> Escaping {
     }
 }
 
-/// True if the properties of an object are pairs of their own.
-fn is_spread(parameter: &HttpParameter) -> bool {
-    parameter.explode && !matches!(parameter.style, ParameterStyle::DeepObject | ParameterStyle::Json)
-}
-
 /// True if a value can only be an object whose properties are pairs of their own, so that no pair has its name.
-fn is_nameless(parameter: &HttpParameter, shape: &Shape) -> bool {
-    is_spread(parameter) && kind(shape, false) == Kind::Object
+pub(super) fn is_nameless(parameter: &HttpParameter, shape: &Shape) -> bool {
+    parameter.is_spread() && kind(shape, false) == Kind::Object
 }
 
 fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {

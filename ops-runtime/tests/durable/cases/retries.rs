@@ -62,6 +62,21 @@ pub(crate) async fn what_is_never_tried_again<H: Harness>() {
     worker.stop().await;
 }
 
+/// It is not that of the job.
+pub(crate) async fn an_identity_of_the_handler_is_tried_again<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Guess>(GuessInput { fails: 2 }, attempts(3)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data.as_deref(), Some("till"));
+    let job = set.jobs.submit::<Guess>(GuessInput { fails: 2 }, attempts(2)).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    let told = "access to `test.vault` denied: it needs all of the scopes vault:open";
+    assert_eq!((error.code(), error.message()), (&ErrorCode::AccessDenied, told));
+    assert_eq!(job.status().await.unwrap(), JobStatus::Dead(error));
+    set.settled().await;
+    worker.stop().await;
+}
+
 /// The handler or its step has done its work, and another attempt would give such a result again.
 pub(crate) async fn results_that_json_does_not_have<H: Harness>() {
     let set = Set::<H>::start().await;

@@ -50,7 +50,8 @@ impl Applied {
         if name == COOKIE {
             self.cookies.extend(pairs(value).map(Secret::from));
         } else {
-            self.headers.push((name, sensitive(value)?));
+            let value = sensitive(format_args!("the value of `{name}`"), value)?;
+            self.headers.push((name, value));
         }
         Ok(())
     }
@@ -109,7 +110,7 @@ impl Applied {
             let own: Vec<&str> = cookies(own).collect();
             let kept = cookies(request.headers()).filter(|pair| own.contains(pair) || !self.has_cookie(pair));
             let keys = self.cookies.iter().map(Secret::expose).filter(|key| !set_in(own.iter().copied(), key));
-            let value = sensitive(&kept.chain(keys).collect::<Vec<_>>().join("; "))?;
+            let value = sensitive("the value of `cookie`", &kept.chain(keys).collect::<Vec<_>>().join("; "))?;
             request.headers_mut().insert(COOKIE, value);
         }
         Ok(())

@@ -36,7 +36,7 @@ pub(in crate::http::body) fn texts_of(spec: &OperationSpec, property: &str, name
 pub(in crate::http::body) fn all_texts(spec: &OperationSpec, property: &str, is_item: bool) -> Validator {
     let found = RefCell::new(Vec::new());
     if let Ok(input) = spec.input.to_value() {
-        let walker = Walker::new(&spec.definitions);
+        let walker = Walker::new(spec, &input);
         walker.any(&input, DEPTH, &|schema| {
             let body = of_body(schema, property);
             found.borrow_mut().extend(body.map(|body| walker.texts(body, is_item, DEPTH).taken));

@@ -146,9 +146,7 @@ pub(super) async fn called(
     let asker = Asker::new(server, &context).filter(|_| is_earlier(&context));
     // A server without tasks ignores these parameters.
     let Some(asker) = asker else { return plain(server, params, context).await };
-    let Some(tool) = server.tool(&params.name) else {
-        return Err(ErrorData::invalid_params(format!("Unknown tool: {}", params.name), None));
-    };
+    let Some(tool) = server.tool(&params.name) else { return Err(server.unknown(&params.name, &asker.caller)) };
     if !asker.caller.sees(tool.spec()) {
         return Err(ErrorData::invalid_params(format!("the tool `{}` may not be called", tool.name), None));
     }

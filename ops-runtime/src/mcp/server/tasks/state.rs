@@ -150,9 +150,11 @@ impl<'a> Asker<'a> {
 
     fn failure(&self, seen: &Seen, ended: &Ended, error: &CallError) -> CallToolResult {
         let failed = ended.failed.clone().unwrap_or_else(|| ended.operation.clone());
-        let error = error.clone().with_operation(failed);
+        let error = ended.marks.put_on(error.clone()).with_operation(failed);
         let request = RequestId::from(Arc::<str>::from(seen.id.as_str()));
-        result::failure(&redact::public(error, seen.tool.spec(), &request, self.server.options.expose_errors))
+        let entry = &seen.tool.entry;
+        let expose = self.server.options.expose_errors;
+        result::failure(&redact::public(error, &entry.spec, &request, entry.is_foreign(), expose))
     }
 
     /// The task of 2025-11-25.
