@@ -41,7 +41,7 @@ const SHOWN: usize = 2_000;
 /// How many shortened parts are listed.
 const PARTS: usize = 8;
 
-/// An extension of an approved call: the gate does not ask again.
+/// An extension of a call to which the user has agreed: the next gate does not ask again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Approved;
 
@@ -167,7 +167,8 @@ pub(super) fn ask<'a>(
         let message = question(entry, input, context);
         let schema = json!({ "type": "object", "properties": {} });
         let params = json!({ "message": message, "requestedSchema": schema });
-        let answer = peer.ask(key, METHOD, params).await?;
+        // The text is not that of the operation, which was not run.
+        let answer = peer.ask(key, METHOD, params).await.map_err(CallError::by_this_process)?;
         match answer.get("action").and_then(Value::as_str) {
             Some("accept") => Ok(()),
             Some("decline") => Err(declined(spec)),

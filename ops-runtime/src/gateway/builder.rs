@@ -49,7 +49,8 @@ impl GatewayBuilder {
     /// Adds the API of an OpenAPI document, in a file or at a URL, called by a client with that configuration. Its
     /// credentials are used for this API only.
     ///
-    /// The namespace is that of the configuration, or else the name of the file. A file may also be a list of tools
+    /// The namespace is that of the configuration, or else the name of the file. For a URL that ends in a usual name, such as
+    /// `openapi.json`, it is the document's title. A file may also be a list of tools
     /// (`ops snapshot`): without its server, they are found and described, but calls of them fail.
     pub fn with_document(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
         self.documents.push(Document::new(location.into(), config, false));

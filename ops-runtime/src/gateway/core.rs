@@ -116,7 +116,7 @@ impl Core {
     }
 
     /// Does what may take a while on a thread for such work.
-    async fn aside<T: Send + 'static>(
+    pub(super) async fn aside<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, CallError> {
@@ -186,7 +186,7 @@ impl Core {
         let invocation = principal.forward(context, self.gate.registry(), options);
         let request = invocation.context.id();
         let outcome = if entry.spec.kind == OperationKind::Subscription {
-            let public = |error| self.public(principal, &made_by, error, &entry.spec, &request);
+            let public = |error| self.public(principal, &made_by, error, &entry.spec, entry.is_foreign(), &request);
             Box::pin(collect(invocation, id, input.clone(), public)).await
         } else {
             // A model reads the response as it is, and its mismatches: no schema is promised here.
@@ -205,7 +205,7 @@ impl Core {
                 // An error of the input, not of a response, nor of a call that the handler made.
                 let is_of_input = error.is_of(&entry.spec.id) && error.details().get("raw").is_none();
                 let is_refused = *error.code() == ErrorCode::ValidationError && is_of_input;
-                let error = self.public(principal, &made_by, error, &entry.spec, &request);
+                let error = self.public(principal, &made_by, error, &entry.spec, entry.is_foreign(), &request);
                 let said = if is_refused { self.refused(caller, &entry, &error).await } else { None };
                 match said {
                     Some(said) => failed(error.code(), self.fit(caller, said.into())),
@@ -223,11 +223,12 @@ impl Core {
         made_by: &MadeBy,
         error: CallError,
         spec: &OperationSpec,
+        is_foreign: bool,
         request: &RequestId,
     ) -> CallError {
         match principal {
             Principal::Owner if !made_by.is_made() => error,
-            _ => redact::public(error, spec, request, self.expose_errors),
+            _ => redact::public(error, spec, request, is_foreign, self.expose_errors),
         }
     }
 
@@ -265,6 +266,12 @@ impl Core {
     /// A value as text; if it is too long, it is shortened, and a second block says how to read on.
     pub(super) fn fit(&self, caller: &CallerId, value: Value) -> Vec<ContentBlock> {
         self.as_text(self.results.fit(caller, value))
+    }
+
+    /// True if a result is shown whole.
+    #[cfg(feature = "program")]
+    pub(super) fn fits(&self, value: &Value) -> bool {
+        self.results.fits(value)
     }
 
     /// A text as a result. What does not fit can be read on.
@@ -424,16 +431,16 @@ fn not_to_read_on(input: &Value, name_of_it: &str) -> Option<String> {
     let members = input.as_object().into_iter().flatten();
     // Models write `null` for what they leave out.
     for (name, value) in members.filter(|(_, value)| !value.is_null()) {
-        let fits = match name.as_str() {
-            "cursor" | "pointer" => value.is_string(),
-            "from" => whole(value).is_some(),
+        let (fits, kind) = match name.as_str() {
+            "cursor" | "pointer" => (value.is_string(), "a text"),
+            "from" => (whole(value).is_some(), "a whole number from 0"),
             _ => {
                 let meant = question(&nearest(name, TAKEN, 1));
                 return Some(format!("`{name_of_it}` takes `cursor`, `pointer` and `from`, and no `{name}`{meant}"));
             }
         };
         if !fits {
-            return Some(format!("`{name}` of `{name_of_it}` is a text, or for `from` a whole number from 0"));
+            return Some(format!("`{name}` of `{name_of_it}` is {kind}"));
         }
     }
     let is_missing = input.get("cursor").is_none_or(Value::is_null);

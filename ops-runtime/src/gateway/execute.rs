@@ -114,9 +114,7 @@ async fn execute(
         return Err(wrong("`code` is missing: with `resume`, send the same code again"));
     }
     let source = text_of(input, "code")?;
-    let view = core.view().await?;
     let peer = McpPeer::of(&context);
-    let program = Program::new(source, view.functions(&core.gate, &principal)).with_place(programs.place.as_str());
 
     // The key of a waiting program is in the input of the call, or in the questions that a client sends back when it repeats
     // the call, even without answers. Without the key, the program would run from its start, and repeat its calls.
@@ -129,6 +127,14 @@ async fn execute(
         let message = "`approve` and `decline` are for a program that waits: give its key as `resume`, too";
         return Err(CallError::new(ErrorCode::ValidationError, message));
     }
+    // Before the user's answers are taken: a call that is refused here is repeated with them. And before the table of names is made,
+    // which is a pass over all operations.
+    let permit = programs.limiter.admit(&caller).await?;
+    let view = core.view().await?;
+    let (names, by) = (view.clone(), principal.clone());
+    // It counts for its caller until the table is made, even if nobody waits for it any more.
+    let (functions, _permit) = core.aside(move |core| (names.functions(&core.gate, &by), permit)).await?;
+    let program = Program::new(source, functions).with_place(programs.place.as_str());
     let has_waited = waited.is_some();
     let key = waited.unwrap_or_else(random::key);
     // Each caller has journals of its own.
@@ -136,8 +142,6 @@ async fn execute(
     let (noted, deadline) = (Noted::default(), reports_by(&context));
     let host = ModelHost { core: core.clone(), principal, context, view, caller, noted, deadline };
     let run = Run { core, programs, source, program, host, peer, key, name };
-    // Before the user's answers are taken: a call that is refused here is repeated with them.
-    let _permit = programs.limiter.admit(&run.host.caller).await?;
     let declined = |ask: &Ask| run.host.declined(ask);
     let kept = if has_waited { run.resumed(input, answered.as_ref(), &declined).await? } else { Some(run.kept()) };
     let Some(kept) = kept else {
@@ -204,9 +208,7 @@ impl Run<'_> {
     async fn until_done(&self, kept: StoredJournal<'_>, has_waited: bool) -> ResponseEnvelope<Payload> {
         let name = (!has_waited).then(|| self.name.clone());
         let mut untold = Untold { store: self.programs.store.clone(), name };
-        let result = self.rounds(kept, has_waited, &mut untold).await;
-        untold.told();
-        result
+        self.rounds(kept, has_waited, &mut untold).await
     }
 
     async fn rounds<'k>(
@@ -223,6 +225,7 @@ impl Run<'_> {
                 if stays == Stays::No {
                     let _ = self.programs.store.remove(&self.name).await;
                 }
+                untold.told();
                 let (caller, noted) = (&self.host.caller, self.host.noted.take());
                 return ended(self.core, caller, self.source, report, noted, (stays, &self.key));
             };
@@ -231,6 +234,10 @@ impl Run<'_> {
                 let (result, told) = waits(self.core, &self.key, &waiting.asks, report.logs.len());
                 // The others are told of, and logged, when the program asks again.
                 waiting.asks.iter().take(told).for_each(|ask| self.host.waits(ask));
+                // Without a way to answer, the result has no key.
+                if self.core.approvals.by_answer {
+                    untold.told();
+                }
                 return result;
             };
             if peer.repeats() {
@@ -247,8 +254,10 @@ impl Run<'_> {
                         if let Err(error) = kept.keep_answers().await {
                             tracing::warn!(%error, "answers to a program could not be kept: it will ask again");
                         }
+                        untold.told();
                         let (host, made_by) = (&self.host, MadeBy::new(&self.host.caller));
-                        let error = self.core.public(&host.principal, &made_by, error, &EXECUTE, &host.context.id());
+                        let error =
+                            self.core.public(&host.principal, &made_by, error, &EXECUTE, false, &host.context.id());
                         return unasked(&self.key, ask, &error, &self.host.noted.take());
                     }
                 };
@@ -257,8 +266,8 @@ impl Run<'_> {
     }
 }
 
-/// The journal of a program whose key no client or model has received. It is removed if the call is dropped, because the
-/// program could not be resumed.
+/// The journal of a program whose key no client or model has received. It is removed if the call ends or is dropped without
+/// sending the key, because the program could not be resumed.
 struct Untold {
     store: Arc<dyn JournalStore>,
     /// `None` once the key was sent.
@@ -277,7 +286,7 @@ impl Drop for Untold {
         let store = self.store.clone();
         runtime.spawn(async move {
             if let Err(error) = store.remove(&name).await {
-                tracing::warn!(%error, "the journal of a cancelled program could not be removed");
+                tracing::warn!(%error, "the journal of a program that cannot be resumed could not be removed");
             }
         });
     }

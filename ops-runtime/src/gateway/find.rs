@@ -114,7 +114,10 @@ fn nothing(gate: &Gate, principal: &Principal, namespace: Option<&str>) -> Strin
     }
     let mut text = "Nothing is like that.".to_owned();
     if let Some(namespace) = namespace.filter(|namespace| !namespaces.contains(namespace)) {
-        let meant = question(&nearest(namespace, namespaces.iter().copied(), 3));
+        let meant = match nearest(namespace, namespaces.iter().copied(), 3).as_slice() {
+            [] => ".".to_owned(),
+            near => question(near),
+        };
         let _ = write!(text, " There is no namespace `{}`{meant}", name(namespace));
     }
     const SHOWN: usize = 100;

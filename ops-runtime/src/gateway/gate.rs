@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::approval::Approved;
 use super::rules::Rules;
 use crate::adapter::Bodies;
 use crate::mcp::McpClients;
@@ -159,6 +160,8 @@ impl Gated {
     /// The context for the handler behind the gate: it makes further calls in its own name, and not the caller's.
     fn context(&self, mut context: Context) -> Context {
         context.registry = self.behind.clone();
+        // The user has agreed to what this gate asks about. Another gate behind it asks for itself.
+        context.remove::<Approved>();
         // Time before the operation begins, such as for the user's answer, counts only for the caller's deadline.
         context.timeout = self.operation.timeout;
         context
@@ -228,7 +231,7 @@ impl Endpoint for Gated {
     }
 
     fn check(&self, _: &OperationSpec, input: &Value, context: &Context) -> Result<(), CallError> {
-        self.operation.check_by_handler(input, context)
+        self.operation.check_by_handler(input, &self.context(context.clone()))
     }
 
     fn refused(&self, _: &OperationSpec, input: &Value, context: &Context, error: &CallError) {

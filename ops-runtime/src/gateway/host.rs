@@ -158,44 +158,53 @@ impl ModelHost {
     fn asking(&self, entry: &Entry, ask: &Ask) -> Result<Asking, CallError> {
         self.core.gate.rules().asking(&self.caller, self.context.request_id(), entry, &ask.input)
     }
+
+    /// Makes a call of the program; `approved` says that its user was asked about it, and has agreed.
+    async fn make(&self, id: &str, input: Value, approved: bool) -> Result<Value, CallError> {
+        let entry = self.entry(id)?;
+        let made_by = MadeBy::of_program(&self.caller);
+        let mut options = CallOptions::new();
+        if approved {
+            options.extensions.insert_own(Approved);
+        }
+        options.extensions.insert_own(made_by.clone());
+        options.extensions.insert_own(Exact);
+        // For the calls that its handler makes, too.
+        if let Some(peer) = McpPeer::for_program(&self.context) {
+            options.extensions.insert(peer);
+        }
+        let _noting = entry.spec.may_change().then_some(Noting { noted: &self.noted, id, made_by: &made_by });
+        let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
+        let (request, given) = (invocation.context.id(), input.clone());
+        let result = if entry.spec.kind == OperationKind::Subscription {
+            let public =
+                |error| self.core.public(&self.principal, &made_by, error, &entry.spec, entry.is_foreign(), &request);
+            Box::pin(core::collect(invocation, id, input, public)).await.map(|(envelope, items)| {
+                self.noted.items(id, &items);
+                envelope
+            })
+        } else {
+            pipeline::call(Ok(invocation), id, input).await
+        };
+        let envelope = result.map_err(|error| {
+            self.core.gate.rules().note_refused(&made_by, request.to_string(), &entry, &given, &error);
+            self.core.public(&self.principal, &made_by, error, &entry.spec, entry.is_foreign(), &request)
+        })?;
+        self.noted.misfits(id, &envelope.warnings);
+        if envelope.meta.is_error() {
+            return Err(tool_failed().with_details(envelope.data));
+        }
+        Ok(envelope.data)
+    }
 }
 
 impl Host for ModelHost {
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
-        Box::pin(async move {
-            let entry = self.entry(id)?;
-            // The sandbox has asked already, if necessary.
-            let made_by = MadeBy::new(&self.caller);
-            let mut options = CallOptions::new();
-            options.extensions.insert_own(Approved);
-            options.extensions.insert_own(made_by.clone());
-            options.extensions.insert_own(Exact);
-            // For the calls that its handler makes, too.
-            if let Some(peer) = McpPeer::for_program(&self.context) {
-                options.extensions.insert(peer);
-            }
-            let _noting = entry.spec.may_change().then_some(Noting { noted: &self.noted, id, made_by: &made_by });
-            let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
-            let (request, given) = (invocation.context.id(), input.clone());
-            let result = if entry.spec.kind == OperationKind::Subscription {
-                let public = |error| self.core.public(&self.principal, &made_by, error, &entry.spec, &request);
-                Box::pin(core::collect(invocation, id, input, public)).await.map(|(envelope, items)| {
-                    self.noted.items(id, &items);
-                    envelope
-                })
-            } else {
-                pipeline::call(Ok(invocation), id, input).await
-            };
-            let envelope = result.map_err(|error| {
-                self.core.gate.rules().note_refused(&made_by, request.to_string(), &entry, &given, &error);
-                self.core.public(&self.principal, &made_by, error, &entry.spec, &request)
-            })?;
-            self.noted.misfits(id, &envelope.warnings);
-            if envelope.meta.is_error() {
-                return Err(tool_failed().with_details(envelope.data));
-            }
-            Ok(envelope.data)
-        })
+        Box::pin(self.make(id, input, false))
+    }
+
+    fn call_approved<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        Box::pin(self.make(id, input, true))
     }
 
     fn decide(&self, id: &str, input: &Value) -> Decision {
@@ -220,7 +229,8 @@ impl Host for ModelHost {
         let checked = checked.and_then(|()| entry.check_by_handler(input, &invocation.context));
         checked.map_err(|error| {
             self.refused(&entry, input, &error);
-            self.core.public(&self.principal, &MadeBy::new(&self.caller), error, &entry.spec, &request)
+            let made_by = MadeBy::new(&self.caller);
+            self.core.public(&self.principal, &made_by, error, &entry.spec, entry.is_foreign(), &request)
         })
     }
 

@@ -14,7 +14,8 @@ use crate::program::{Functions, Hold, Journal, JournalStore, Limits, MemoryStore
 use crate::run::principal::Principal;
 
 /// Limits of waiting programs, of one caller and of all callers: their number, and the memory of their journals in bytes. If
-/// a limit is exceeded, the oldest program is dropped. A journal that alone exceeds the memory of one caller is not kept.
+/// a program that waits exceeds a limit, programs that do not wait are dropped first, and then the oldest ones. A journal that alone exceeds the memory of one caller
+/// is not kept, nor is one of a program that does not wait, and for which there is no room beside the others.
 const OF_ONE: Room = Room { programs: 50, bytes: 64 << 20 };
 const OF_ALL: Room = Room { programs: 1_000, bytes: 256 << 20 };
 
@@ -61,6 +62,8 @@ struct Known {
     name: String,
     since: Instant,
     bytes: usize,
+    /// True if the program waits, or has waited: then its journal has the answers of its user.
+    has_waited: bool,
 }
 
 impl Known {
@@ -71,25 +74,42 @@ impl Known {
 }
 
 impl Recent {
-    /// Makes a journal the latest; returns the names of those that have to be removed.
-    fn touch(&self, name: &str, bytes: usize) -> Vec<String> {
+    /// Makes a journal the latest; returns the names of those that have to be removed. Only a program that waits displaces
+    /// others: the journal of another one is removed itself if it has no room.
+    fn touch(&self, name: &str, bytes: usize, waits: bool) -> Vec<String> {
         let mut known = lock(&self.known);
-        known.retain(|known| known.name != name);
-        let latest = Known { name: name.to_owned(), since: Instant::now(), bytes };
+        let at = known.iter().position(|known| known.name == name);
+        let before = at.and_then(|at| known.remove(at));
+        let has_waited = waits || before.is_some_and(|before| before.has_waited);
+        let latest = Known { name: name.to_owned(), since: Instant::now(), bytes, has_waited };
         let mut gone = Vec::new();
         while known.front().is_some_and(|oldest| oldest.since.elapsed() > KEPT_FOR) {
             gone.extend(known.pop_front());
         }
         // Those of the same caller first, so that no caller displaces the programs of others.
         let is_own = |known: &Known| known.caller() == latest.caller();
-        make_room(&mut known, &OF_ONE, bytes, &mut gone, is_own);
-        make_room(&mut known, &OF_ALL, bytes, &mut gone, |_| true);
-        known.push_back(latest);
+        if waits {
+            make_room(&mut known, &OF_ONE, bytes, &mut gone, is_own);
+            make_room(&mut known, &OF_ALL, bytes, &mut gone, |_| true);
+        }
+        if waits || has_room(&known, &OF_ONE, bytes, is_own) && has_room(&known, &OF_ALL, bytes, |_| true) {
+            known.push_back(latest);
+        } else {
+            gone.push(latest);
+        }
         gone.into_iter().map(|known| known.name).collect()
     }
 }
 
-/// Moves the oldest of some journals to the removed ones, until one of so many bytes has room beside the rest.
+/// True if a journal of so many bytes has room beside some others.
+fn has_room(known: &VecDeque<Known>, room: &Room, bytes: usize, counts: impl Fn(&Known) -> bool) -> bool {
+    let counted = || known.iter().filter(|known| counts(known));
+    let taken = counted().map(|known| known.bytes).fold(bytes, usize::saturating_add);
+    counted().count() < room.programs && taken <= room.bytes
+}
+
+/// Moves journals to the removed ones, until one of so many bytes has room beside the rest: first those of programs that have not
+/// waited, which need none, and then the oldest.
 fn make_room(
     known: &mut VecDeque<Known>,
     room: &Room,
@@ -97,14 +117,10 @@ fn make_room(
     gone: &mut Vec<Known>,
     counts: impl Fn(&Known) -> bool,
 ) {
-    loop {
-        let counted = || known.iter().filter(|known| counts(known));
-        let taken = counted().map(|known| known.bytes).fold(bytes, usize::saturating_add);
-        if counted().count() < room.programs && taken <= room.bytes {
-            return;
-        }
-        let Some(oldest) = known.iter().position(&counts) else { return };
-        gone.extend(known.remove(oldest));
+    while !has_room(known, room, bytes, &counts) {
+        let spare = known.iter().position(|known| counts(known) && !known.has_waited);
+        let Some(first) = spare.or_else(|| known.iter().position(&counts)) else { return };
+        gone.extend(known.remove(first));
     }
 }
 
@@ -115,21 +131,23 @@ impl JournalStore for Recent {
 
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async move {
-            let bytes = journal.bytes();
-            if bytes > OF_ONE.bytes {
-                if journal.waits() {
-                    return Err(io::Error::other(format!(
-                        "the calls of the program take {bytes} bytes of memory, and {} are the most of one that waits: read less \
-                         in a program that asks the user",
-                        OF_ONE.bytes
-                    )));
-                }
-                // A program that does not wait needs no journal. An older journal lacks its latest calls: a program that was
-                // resumed with it would make these calls again.
-                return self.remove(name).await;
+            let (bytes, waits) = (journal.bytes(), journal.waits());
+            if waits && bytes > OF_ONE.bytes {
+                let message = format!(
+                    "the calls of the program take {bytes} bytes of memory, and {} are the most of one that waits: read less \
+                     in a program that asks the user",
+                    OF_ONE.bytes
+                );
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
             }
-            for gone in self.touch(name, bytes) {
-                self.journals.remove(&gone).await?;
+            let gone = self.touch(name, bytes, waits);
+            for gone in &gone {
+                self.journals.remove(gone).await?;
+            }
+            // A program that does not wait needs no journal. Its older journal, which is removed, lacks its latest calls: a program
+            // that was resumed with it would make these calls again.
+            if gone.iter().any(|gone| gone == name) {
+                return Ok(());
             }
             self.journals.save(name, journal).await
         })
@@ -172,20 +190,38 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::gateway::{Gateway, Rate, Tools};
+    use crate::{CallError, Context, Handler, OperationSpec, Registration, Registry};
 
     #[test]
     fn no_caller_pushes_out_the_programs_of_others() {
         let recent = Recent::default();
-        assert!(recent.touch("bob/1", 1_000).is_empty());
+        assert!(recent.touch("bob/1", 1_000, true).is_empty());
         for n in 0..OF_ONE.programs {
-            assert!(recent.touch(&format!("ann/{n}"), 1_000).is_empty(), "{n}");
+            assert!(recent.touch(&format!("ann/{n}"), 1_000, true).is_empty(), "{n}");
         }
-        assert_eq!(recent.touch("ann/more", 1_000), ["ann/0"]);
+        assert_eq!(recent.touch("ann/more", 1_000, true), ["ann/0"]);
         // One that is saved again is no other.
-        assert!(recent.touch("ann/more", 1_000).is_empty());
-        let large = recent.touch("ann/large", OF_ONE.bytes - 3_000);
+        assert!(recent.touch("ann/more", 1_000, true).is_empty());
+        let large = recent.touch("ann/large", OF_ONE.bytes - 3_000, true);
         assert_eq!((large.len(), large.first().map(String::as_str)), (OF_ONE.programs - 3, Some("ann/1")));
-        assert!(recent.touch("bob/1", 1_000).is_empty());
+        assert!(recent.touch("bob/1", 1_000, true).is_empty());
+    }
+
+    #[test]
+    fn programs_that_only_run_are_displaced_before_those_that_wait() {
+        let recent = Recent::default();
+        for n in 0..OF_ONE.programs {
+            assert!(recent.touch(&format!("ann/{n}"), 1_000, n != 7).is_empty(), "{n}");
+        }
+        assert_eq!(recent.touch("ann/50", 1_000, true), ["ann/7"]);
+        assert_eq!(recent.touch("ann/51", 1_000, true), ["ann/0"]);
+        // One that runs on has the answers of its user.
+        assert!(recent.touch("ann/1", 1_000, false).is_empty());
+        assert_eq!(recent.touch("ann/52", 1_000, true), ["ann/2"]);
+        assert!(recent.touch("bob/1", 1_000, true).is_empty());
+        assert!(recent.touch("bob/2", OF_ONE.bytes - 2_000, false).is_empty());
+        assert_eq!(recent.touch("bob/3", OF_ONE.bytes / 2, true), ["bob/2"]);
     }
 
     /// The memory of a list is many times the length of its JSON.
@@ -238,13 +274,58 @@ mod tests {
         assert_eq!(known, ["bob/1", "ann/1"]);
     }
 
+    #[tokio::test]
+    async fn a_program_that_does_not_wait_displaces_none() {
+        let recent = Recent::default();
+        let many = OF_ONE.bytes / (7 * size_of::<Value>());
+        let (small, large) = (of_zeros(1, "started"), of_zeros(many, "started"));
+        // There is room for two large ones.
+        recent.save("ann/0", &of_zeros(many, "asked")).await.unwrap();
+        recent.save("ann/1", &of_zeros(1, "asked")).await.unwrap();
+        recent.save("ann/2", &large).await.unwrap();
+        recent.save("ann/3", &small).await.unwrap();
+        // Its older journal is removed, since it lacks the latest calls.
+        recent.save("ann/3", &large).await.unwrap();
+        let known = || lock(&recent.known).iter().map(|known| known.name.clone()).collect::<Vec<_>>();
+        assert_eq!(known(), ["ann/0", "ann/1", "ann/2"]);
+        assert_eq!(recent.load("ann/3").await.unwrap(), None);
+        assert!(recent.load("ann/0").await.unwrap().is_some());
+        recent.remove("ann/2").await.unwrap();
+        for n in 2..OF_ONE.programs {
+            assert!(recent.touch(&format!("ann/{n}"), 1_000, true).is_empty(), "{n}");
+        }
+        recent.save("ann/more", &small).await.unwrap();
+        assert_eq!((known().len(), recent.load("ann/more").await.unwrap()), (OF_ONE.programs, None));
+        // Another caller has room of its own.
+        recent.save("bob/1", &small).await.unwrap();
+        assert_eq!(recent.load("bob/1").await.unwrap(), Some(small));
+    }
+
+    /// The table of names is a pass over all operations.
+    #[tokio::test]
+    async fn a_program_that_comes_too_soon_costs_no_table_of_names() {
+        let registry = Registry::new();
+        let limits = CallerLimits::new().with_rate(Rate::new(1, Duration::from_secs(3_600)));
+        let gateway = Gateway::builder().with_registry(registry.clone()).with_tools(Tools::Code).with_limits(limits);
+        let gateway = gateway.build().await.unwrap();
+        let tools = gateway.tools();
+        let run = || tools.call("gateway.execute", json!({ "code": "return 1" }));
+        run().await.unwrap();
+        assert!(gateway.core.view().await.unwrap().functions.get().is_some());
+        // The operations are others now, and their names have no table yet.
+        let look = Handler::dynamic(|_: Value, _: Context| async { Ok::<_, CallError>(json!(1)) });
+        registry.register(Registration::new(OperationSpec::query("t.look"), look)).unwrap();
+        assert_eq!(run().await.unwrap_err().code().as_str(), "TOO_MANY_REQUESTS");
+        assert!(gateway.core.view().await.unwrap().functions.get().is_none());
+    }
+
     #[test]
     fn all_together_take_no_more_than_there_is() {
         let recent = Recent::default();
         let each = OF_ALL.bytes / 8;
         for n in 0..8 {
-            assert!(recent.touch(&format!("caller {n}/1"), each).is_empty(), "{n}");
+            assert!(recent.touch(&format!("caller {n}/1"), each, true).is_empty(), "{n}");
         }
-        assert_eq!(recent.touch("caller 8/1", each), ["caller 0/1"]);
+        assert_eq!(recent.touch("caller 8/1", each, true), ["caller 0/1"]);
     }
 }

@@ -67,11 +67,19 @@ pub(super) struct MadeBy {
     /// True if the call has reached the rules, and true if it has passed them.
     is_met: Arc<AtomicBool>,
     is_let: Arc<AtomicBool>,
+    /// True if the call waits for its caller's rate limit, since its caller cannot retry.
+    waits: bool,
 }
 
 impl MadeBy {
     pub(super) fn new(caller: &CallerId) -> Self {
-        Self { caller: caller.clone(), is_met: Arc::default(), is_let: Arc::default() }
+        Self { caller: caller.clone(), is_met: Arc::default(), is_let: Arc::default(), waits: false }
+    }
+
+    /// The mark of a program's call.
+    #[cfg(feature = "program")]
+    pub(super) fn of_program(caller: &CallerId) -> Self {
+        Self { waits: true, ..Self::new(caller) }
     }
 
     /// The mark of a call; if it has none, a new one with its identity.
@@ -128,6 +136,10 @@ impl Rules {
         let spec = &*operation.spec;
         let made_by = MadeBy::of(context);
         made_by.is_met.store(true, Ordering::Relaxed);
+        // The gate of another gateway may have let the call of a program pass, and this one may refuse it: then nothing is changed.
+        if made_by.waits {
+            made_by.is_let.store(false, Ordering::Relaxed);
+        }
         let mut record = match &self.audit {
             None => None,
             Some(log) => {
@@ -248,7 +260,7 @@ impl Rules {
         }
         // Before the user is asked: a call that waits for an answer counts, too.
         let is_approved = context.extension::<Approved>().is_some();
-        let too_soon = if is_approved { TooSoon::Waits } else { TooSoon::Refused };
+        let too_soon = if is_approved || made_by.waits { TooSoon::Waits } else { TooSoon::Refused };
         let entered = self.enter(caller, too_soon).await?;
         let agreed = match decision {
             Decision::Ask if is_approved => {

@@ -5,20 +5,48 @@
   const { host, evaluate, watch } = globalThis;
   const HAS = 1, KEYS = 2, CALL = 3, LOG = 4, DONE = 5, FAILED = 6, UNHEARD = 7, HEARD = 8;
   const { parse, stringify } = JSON;
-  const Failed = Error;
+  const Failed = Error, Foreign = DOMException;
   const { apply, defineProperty, deleteProperty } = Reflect;
-  const { freeze, create, keys } = Object;
+  const { freeze, create, keys, getOwnPropertyDescriptor } = Object;
   const { isFinite, isInteger, isSafeInteger } = Number;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
   const { get: valueOf, set: setValue } = WeakMap.prototype;
   const say = (kind, value) => host(kind, stringify(value));
 
+  // The lines of a stack that are the program's.
+  const lines = (stack) => String(stack).slice(0, 20000).split('\n').filter((line) => line.includes('program.js')).join('\n');
+
+  // The same with the numbers of the lines as the program counts them: the engine counts one line before its first.
+  const counted = (stack) => lines(stack).replace(/program\.js:(\d+)/g, (_, line) => `program.js:${line > 1 ? line - 1 : 1}`);
+
+  const { get: getStack, set: setStack } = getOwnPropertyDescriptor(Failed.prototype, 'stack');
+  const stackOf = (error) => {
+    const stack = apply(getStack, error, []);
+    return typeof stack === 'string' ? counted(stack) : stack;
+  };
+  defineProperty(Failed.prototype, 'stack', { get() { return stackOf(this); }, set: setStack, configurable: true });
+  const { captureStackTrace } = Failed;
+  defineProperty(Failed, 'captureStackTrace', {
+    value(target, above) {
+      captureStackTrace(target, above);
+      const { stack } = target;
+      if (typeof stack === 'string') defineProperty(target, 'stack', { value: counted(stack) });
+    },
+    writable: true, configurable: true,
+  });
+
+  // The stack of an error that the program has. The errors of the engine's own functions, such as `atob`, have it as a member.
+  const stackIn = (error) => (error instanceof Foreign ? counted(error.stack) : error.stack);
+
   // A text for people of any value; nothing that is thrown on the way gets out.
   const shown = (value) => {
     try {
       if (typeof value === 'string') return value;
-      if (value instanceof Error) return `${value}${more(value)}${value.stack ? `\n${value.stack}` : ''}`;
+      if (value instanceof Error) {
+        const stack = stackIn(value);
+        return `${value}${more(value)}${stack ? `\n${stack}` : ''}`;
+      }
       if (typeof value === 'function') return `[function ${value.name}]`;
       if (typeof value === 'object' && value !== null) return json(value, 'the value', true) ?? String(value);
       return typeof value === 'bigint' ? `${value}n` : String(value);
@@ -135,9 +163,6 @@
     return text ?? 'null';
   };
 
-  // The lines of a stack that are the program's.
-  const lines = (stack) => String(stack).slice(0, 20000).split('\n').filter((line) => line.includes('program.js')).join('\n');
-
   // More than the host shows, so that it sees what is cut: of pairs of surrogates, it counts each as one.
   const cut = (text) => text.slice(0, 8002).toWellFormed();
 
@@ -147,7 +172,7 @@
       if (error instanceof Error) {
         told.name = cut(String(error.name));
         told.message = cut(String(error.message));
-        told.stack = cut(lines(error.stack));
+        told.stack = cut(lines(stackIn(error)));
         if (typeof error.code === 'string') told.code = cut(error.code);
         const details = error.details ?? error.errors;
         if (details !== undefined && details !== null) told.details = cut(shown(details));
@@ -183,23 +208,23 @@
 
   const call = (namespace, name, value) => {
     const text = json(value === undefined ? {} : value, INPUT);
-    const { stack } = new Error();
+    const made = new Failed();
     return new Promise((resolve, reject) => {
       const number = calls++;
-      waiting[number] = { resolve, reject, stack };
+      waiting[number] = { resolve, reject, made };
       host(CALL, stringify([number, namespace, name]) + text);
     });
   };
 
   const answer = (number, isError, given, isMarked) => {
-    const { resolve, reject, stack } = waiting[number];
+    const { resolve, reject, made } = waiting[number];
     delete waiting[number];
     const value = isMarked ? exact(given) : given;
     if (!isError) return resolve(value);
     const thrown = new Failed(value.message);
     for (const name of ['code', 'details']) defineProperty(thrown, name, { value: value[name], enumerable: true });
     defineProperty(thrown, 'name', { value: 'CallError' });
-    defineProperty(thrown, 'stack', { value: lines(stack), writable: true, configurable: true });
+    defineProperty(thrown, 'stack', { value: stackOf(made), writable: true, configurable: true });
     apply(setValue, failed, [thrown, number]);
     reject(thrown);
   };
@@ -232,25 +257,35 @@
   const console = freeze({ log: log('log'), info: log('info'), warn: log('warn'), error: log('error'), debug: log('log') });
   const put = (name, value) => defineProperty(globalThis, name, { value, writable: false, configurable: false, enumerable: true });
 
-  // True for what `map`, `forEach` and `Array.from` give a function: an item, its place, and all but the last what they go through.
-  const isOfEach = (all, most) => {
+  // True for what `map`, `forEach`, `Array.from` and iterators give a function: an item, its place, and in lists, sets and maps also
+  // what they go through.
+  const isOfEach = (all, isNext) => {
     const [item, place, whole] = all;
-    // A second argument of others may be meant.
-    if (all.length === 2) return most === 1 && isInteger(place) && place >= 0;
+    if (all.length === 2) return isNext;
     if (all.length !== 3 || typeof whole !== 'object' || whole === null) return false;
     return isArray(whole) ? whole[place] === item : typeof whole[Symbol.iterator] === 'function';
   };
 
   // A function for programs, of so many arguments. It passes over none: with more, and with what `make` refuses, its promise fails.
-  const taking = (most, help, make) => (...all) => {
-    try {
-      const [first, second, ...others] = isOfEach(all, most) ? [all[0]] : all;
-      const beyond = most > 1 ? others : [second, ...others];
-      if (beyond.some((value) => value !== undefined)) throw new TypeError(help);
-      return make(first, second);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  const taking = (most, help, make) => {
+    // The places of the next items, where calls have an item and its place alone: one for each list that is gone through, which
+    // may be several at a time.
+    const next = [];
+    return function (...all) {
+      try {
+        // A second argument is meant by `ops.namespace.name(item, 20)`, by a number that is not the next place of a list, and of a
+        // function that takes two. Every list begins at 0, so a 0 that is meant is not told from a place.
+        const at = all[1] === 0 ? next.length : next.indexOf(all[1]);
+        const isNext = most === 1 && this === undefined && all.length === 2 && at >= 0;
+        if (isNext) next[at] = all[1] + 1;
+        const [first, second, ...others] = isOfEach(all, isNext) ? [all[0]] : all;
+        const beyond = most > 1 ? others : [second, ...others];
+        if (beyond.some((value) => value !== undefined)) throw new TypeError(help);
+        return make(first, second);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    };
   };
 
   const SEARCH = "`search` takes a text, and a limit from 1 if need be: search('close an issue', 5)";

@@ -15,6 +15,12 @@ pub trait Host: Send + Sync {
     /// Calls an operation.
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>>;
 
+    /// Calls an operation that [`decide`](Self::decide) asked about, and to whose call with this input the user has agreed. The
+    /// default calls it like any other.
+    fn call_approved<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        self.call(id, input)
+    }
+
     /// Decides if the operation may run with this input.
     ///
     /// When a program goes on, this is asked again for each call without a result, since rules change while programs

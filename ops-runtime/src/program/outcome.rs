@@ -110,6 +110,8 @@ pub enum Reason {
     Differs,
     /// The journal could not be read or saved.
     Journal,
+    /// The journal is too large for its store: the program has to read less. It cannot go on with this journal.
+    TooLarge,
     /// The engine failed.
     Engine,
 }
@@ -169,7 +171,8 @@ impl Failure {
             ("SyntaxError", _) => Reason::Syntax,
             _ => Reason::Thrown,
         };
-        let stack: Vec<String> = text("stack", LONG).lines().map(own_line).collect();
+        let stack = text("stack", LONG);
+        let stack: Vec<&str> = stack.lines().map(str::trim).collect();
         let place = stack.first().and_then(|line| place(line));
         let message = if reason == Reason::Memory {
             Self::out_of_memory().message
@@ -225,16 +228,6 @@ fn cut(text: &str, most: usize) -> Cow<'_, str> {
         Some((end, _)) => Cow::Owned(format!("{}...", text.split_at(end).0)),
         None => Cow::Borrowed(text),
     }
-}
-
-/// The line of a stack with the line number in the program: the engine counts one line before it.
-fn own_line(line: &str) -> String {
-    let line = line.trim();
-    let Some((before, after)) = line.split_once("program.js:") else { return line.to_owned() };
-    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = after.split_at(digits);
-    let number: u32 = number.parse().unwrap_or(1);
-    format!("{before}program.js:{}{rest}", number.saturating_sub(1).max(1))
 }
 
 /// The line and the column in a line of a stack.

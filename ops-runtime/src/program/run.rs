@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -304,7 +305,8 @@ impl<'a> Run<'a> {
             let Some(at) = self.queue.pop_front() else { break };
             let Some(entry) = self.journal.call(at) else { return Err(gone()) };
             let before = std::mem::replace(&mut entry.state, State::Started);
-            let (id, input, host) = (entry.id.clone(), entry.input.clone(), self.host);
+            let (id, input, approved) = (entry.id.clone(), entry.input.clone(), entry.approved);
+            let host = self.host;
             if !is_query(host, &id)
                 && let Err(failure) = self.save().await
             {
@@ -315,7 +317,7 @@ impl<'a> Run<'a> {
                 return Err(failure);
             }
             self.has_gone_on = true;
-            self.in_flight.push(Box::pin(async move { (at, Answer::from(call(host, &id, input).await)) }));
+            self.in_flight.push(Box::pin(async move { (at, Answer::from(call(host, &id, input, approved).await)) }));
         }
         Ok(())
     }
@@ -406,7 +408,11 @@ impl<'a> Run<'a> {
     async fn save(&mut self) -> Result<(), Failure> {
         let Some((store, name)) = self.store else { return Ok(()) };
         let saved = store.save(name, &self.journal).await;
-        saved.map_err(|error| Failure::new(Reason::Journal, format!("the journal cannot be kept: {error}")))
+        saved.map_err(|error| {
+            let is_too_large = error.kind() == io::ErrorKind::FileTooLarge;
+            let reason = if is_too_large { Reason::TooLarge } else { Reason::Journal };
+            Failure::new(reason, format!("the journal cannot be kept: {error}"))
+        })
     }
 
     async fn within<T, E>(&mut self, permit: impl Future<Output = Result<T, E>>) -> Result<T, Failure> {
@@ -466,7 +472,7 @@ fn is_query(host: &dyn Host, id: &str) -> bool {
     id == SEARCH || id == DESCRIBE || host.is_query(id)
 }
 
-async fn call(host: &dyn Host, id: &str, input: Value) -> Result<Value, CallError> {
+async fn call(host: &dyn Host, id: &str, input: Value, approved: bool) -> Result<Value, CallError> {
     match (id, host.search(), host.describe()) {
         (SEARCH, Some(search), _) => {
             let words = input.get("words").and_then(Value::as_str).unwrap_or_default();
@@ -477,6 +483,7 @@ async fn call(host: &dyn Host, id: &str, input: Value) -> Result<Value, CallErro
             let id = input.get("id").and_then(Value::as_str).unwrap_or_default();
             describe.describe(id, input.get("detail").unwrap_or(&Value::Null)).await
         }
+        _ if approved => host.call_approved(id, input).await,
         _ => host.call(id, input).await,
     }
 }

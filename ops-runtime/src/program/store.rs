@@ -22,6 +22,9 @@ pub trait JournalStore: Send + Sync {
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Option<Journal>>>;
 
     /// Saves the journal. When this has completed, the journal survives a crash of the process and of the machine.
+    ///
+    /// # Errors
+    /// Of the kind `FileTooLarge` if the store keeps no journal of this size: a later run with the same program would fail again.
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>>;
 
     /// Locks the journal, so that no other task or process runs its program, until the result is dropped.

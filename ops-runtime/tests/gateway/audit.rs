@@ -34,10 +34,15 @@ impl Kept {
 
     /// The outcomes of the calls that have ended, each with its operation.
     pub(crate) async fn outcomes(&self, gateway: &Gateway) -> Vec<String> {
-        gateway.flush().await;
         let told =
             |entry: Value| format!("{} {}", entry["operation"].as_str().unwrap(), entry["outcome"].as_str().unwrap());
-        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(told).collect()
+        self.entries(gateway).await.into_iter().map(told).collect()
+    }
+
+    /// What was logged of the calls that have ended since it was last read.
+    pub(crate) async fn entries(&self, gateway: &Gateway) -> Vec<Value> {
+        gateway.flush().await;
+        std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 

@@ -7,6 +7,8 @@ mod client;
 mod approval;
 mod audit;
 mod callers;
+#[cfg(feature = "program")]
+mod consent;
 mod documents;
 mod dropped;
 mod files;

@@ -290,9 +290,9 @@ async fn what_is_wrong_with_reading_on_is_named() {
         (json!({}), "needs the `cursor`"),
         (json!({ "cursr": "x" }), "no `cursr`: did you mean `cursor`?"),
         (json!({ "cursor": "x", "form": 3 }), "no `form`"),
-        (json!({ "cursor": "x", "from": -1 }), "`from` of `results.read`"),
-        (json!({ "cursor": "x", "from": 1.5 }), "`from` of `results.read`"),
-        (json!({ "cursor": 5 }), "`cursor` of `results.read`"),
+        (json!({ "cursor": "x", "from": -1 }), "`from` of `results.read` is a whole number from 0"),
+        (json!({ "cursor": "x", "from": 1.5 }), "`from` of `results.read` is a whole number from 0"),
+        (json!({ "cursor": 5 }), "`cursor` of `results.read` is a text"),
         (json!({ "cursor": "x" }), "no result has this cursor"),
     ] {
         let wrong = client.call("call", json!({ "id": "results.read", "input": input })).await;

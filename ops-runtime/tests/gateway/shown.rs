@@ -1,14 +1,17 @@
 //! What a model sees of a failed call: the same by every kind of tools.
 
-use ops_runtime::adapter::{Handler, Registration};
+use std::time::Duration;
+
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::gateway::{Gateway, Tools};
 use ops_runtime::http::error_of;
 use ops_runtime::mcp::McpServerOptions;
 use ops_runtime::spec::{ErrorDefinition, OperationSpec};
-use ops_runtime::{CallError, Context};
+use ops_runtime::{CallError, Context, ResponseEnvelope};
 use serde_json::{Value, json};
 
-use crate::fixture::{Shop, owner};
+use crate::client::{Client, REVISIONS};
+use crate::fixture::{Shop, owner, text};
 
 static COUNT: OperationSpec = OperationSpec::query("shop.count");
 static BILL: OperationSpec = OperationSpec::query("shop.bill").with_errors(
@@ -143,5 +146,39 @@ async fn a_failed_call_has_its_code_for_programs_by_both_kinds_of_tools() {
     for (id, code) in [("shop.none", "OPERATION_NOT_FOUND"), ("shop.renamePet", "APPROVAL_NEEDED")] {
         let result = failed(&gateway, Tools::Search, id, &json!({ "petId": 7, "name": "Max" })).await;
         assert_eq!(result["_meta"]["ops/error"]["code"], code, "{result}");
+    }
+}
+
+/// A server that never answers.
+struct Silent;
+
+impl Endpoint for Silent {
+    fn call(
+        &self,
+        _: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// The words of this process are no secret of another server, and a call that was not made must not look like one that was.
+#[tokio::test]
+async fn why_this_process_ends_a_call_of_another_server_is_shown() {
+    static SELL: OperationSpec = OperationSpec::mutation("far.sell");
+    static FIND: OperationSpec = OperationSpec::query("far.find").with_timeout(Duration::from_millis(20));
+    let shop = Shop::new();
+    shop.registry.register_all([&SELL, &FIND].map(|spec| Registration::new(spec, Handler::endpoint(Silent)))).unwrap();
+    let options = McpServerOptions::default().with_ask_timeout(Duration::from_millis(50));
+    let gateway = shop.gateway().with_tools(Tools::All).with_options(options).build().await.unwrap();
+    let form = json!({ "elicitation": {} });
+    let mut client = Client::connect_with(gateway.owned_mcp_server(), REVISIONS[0], form).await;
+    for (tool, told) in [
+        ("far_sell", "TIMEOUT: the client did not answer within 50ms (`ask_timeout`)"),
+        ("far_find", "TIMEOUT: the deadline passed before the operation was done"),
+    ] {
+        let result = client.call(tool, json!({})).await;
+        assert_eq!((text(&result), &result["isError"]), (told, &json!(true)), "{result}");
     }
 }

@@ -82,7 +82,7 @@ async fn a_text_is_read_unless_the_operation_takes_it() {
 async fn a_mistake_says_how_to_go_on() {
     let gateway = Shop::new().gateway().build().await.unwrap();
     let mut client = owner(&gateway).await;
-    let cases: [(&str, Value, &[&str]); 10] = [
+    let cases: [(&str, Value, &[&str]); 11] = [
         // Two faults at once: what is missing, and what is wrong.
         (
             "call",
@@ -114,6 +114,11 @@ async fn a_mistake_says_how_to_go_on() {
             &["no operation `showPet`", "shop.showPet: Shows a pet by its number."],
         ),
         ("search", json!({ "query": "pet", "namespace": "shp" }), &["no namespace `shp`", "`shop`"]),
+        (
+            "search",
+            json!({ "query": "pet", "namespace": "elsewhere" }),
+            &["There is no namespace `elsewhere`. The namespaces are: "],
+        ),
         ("search", json!({ "query": "" }), &["The namespaces are: books, shop"]),
     ];
     for (tool, arguments, told) in cases {
@@ -330,6 +335,9 @@ async fn no_argument_of_a_program_is_passed_over() {
         ("describe('shop.showPet', { detail: 'whole' })", describe),
         ("ops.shop.showPet({ petId: 7 }, { limit: 3 })", one),
         ("ops.shop.showPet({ petId: 7 }, -1)", one),
+        ("ops.shop.showPet({ petId: 7 }, 0)", one),
+        ("ops.shop.showPet({ petId: 7 }, 20)", one),
+        ("(0, ops.shop.showPet)({ petId: 7 }, 20)", one),
         ("ops.shop.showPet({ petId: 7 }, 0, 'text')", one),
         ("ops.shop.showPet({ petId: 7 }, 0, [7])", one),
     ] {
@@ -340,6 +348,23 @@ async fn no_argument_of_a_program_is_passed_over() {
         // What `map` and the like give beside an item is not meant.
         ("return await Promise.all([{ petId: 7 }].map(ops.shop.showPet))", rex),
         ("return await Promise.all(Array.from([{ petId: 7 }], ops.shop.showPet))", rex),
+        (
+            "return (await Promise.all(Array.from(Array(3), () => ({ petId: 7 })).values().map(ops.shop.showPet))).length",
+            "3",
+        ),
+        ("return (await Promise.all(Array.from(Array(3).fill({ petId: 7 }), ops.shop.showPet))).length", "3"),
+        // Several lists at a time, and another call between two items.
+        (
+            "const pets = Array(3).fill({ petId: 7 }), lists = [1, 2].map(() => Array.fromAsync(pets, ops.shop.showPet)); \
+             return (await Promise.all(lists)).flat().length",
+            "6",
+        ),
+        (
+            "const show = ops.shop.showPet; \
+             const pets = function* () { for (const _ of Array(3)) { show({ petId: 7 }); yield { petId: 7 } } }; \
+             return (await Promise.all(Array.from(pets(), show))).length",
+            "3",
+        ),
         (of_set.as_str(), rex),
         (of_map.as_str(), rex),
         ("return [(await search('pet', 1)).length, (await search('pet', null)).length > 1]", "[1,true]"),

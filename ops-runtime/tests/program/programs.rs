@@ -282,6 +282,46 @@ async fn errors_say_what_and_where() {
     assert!(failed.stack.contains("one (program.js:2:"), "{failed:?}");
 }
 
+/// A program that catches an error often writes it to the console.
+#[tokio::test]
+async fn a_stack_has_the_lines_of_the_program_alone() {
+    let source = "function one() {
+  throw new RangeError('far');
+}
+class Own extends Error {
+  constructor() { super('own'); Error.captureStackTrace(this, Own); }
+}
+try { one() } catch (error) { console.log(error); console.error(error.stack); }
+try { await ops.t.fail({}) } catch (error) { console.log(error.stack); }
+throw new Own()";
+    let report = run(source).await;
+    let logs: Vec<&str> = report.logs.iter().map(|log| log.text.as_str()).collect();
+    let far = "    at one (program.js:2:13)\n    at <anonymous> (program.js:7:7)";
+    let caught = format!("RangeError: far\n{far}");
+    assert_eq!(logs, [caught.as_str(), far, "    at <anonymous> (program.js:8:19)"]);
+    let Outcome::Failed(failed) = report.outcome else { panic!("{:?}", report.outcome) };
+    assert_eq!((failed.line, failed.stack.as_str()), (Some(9), "at <anonymous> (program.js:9:11)"), "{failed:?}");
+}
+
+/// The engine's own functions throw errors of another kind, whose stack is a member of theirs.
+#[tokio::test]
+async fn an_error_of_the_engine_has_the_lines_of_the_program_alone() {
+    let report = run("try { atob('*') } catch (error) { console.log(error); }\natob('*');\nreturn 1;").await;
+    let logs: Vec<&str> = report.logs.iter().map(|log| log.text.as_str()).collect();
+    let message = "InvalidCharacterError: The string to be decoded is not correctly encoded";
+    assert_eq!(logs, [format!("{message}\n    at <anonymous> (program.js:1:7)")]);
+    let Outcome::Failed(failed) = report.outcome else { panic!("{:?}", report.outcome) };
+    let found = (&*failed.message, failed.line, failed.column, &*failed.stack);
+    assert_eq!(found, (message, Some(2), Some(1), "at <anonymous> (program.js:2:1)"));
+}
+
+#[tokio::test]
+async fn a_call_fails_as_usual_where_the_program_has_changed_what_a_stack_is() {
+    let source = "Object.defineProperty(Error.prototype, 'stack', { get() { throw 1 } });
+try { await ops.t.fail({}) } catch (error) { return [error.code, error.stack] }";
+    assert_eq!(value(source).await, json!(["OUT_OF_STOCK", "    at <anonymous> (program.js:2:19)"]));
+}
+
 #[tokio::test]
 async fn the_console_is_kept_and_bounded() {
     let report =

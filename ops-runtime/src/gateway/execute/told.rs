@@ -17,6 +17,9 @@ use crate::{CallError, ContentBlock, Payload, ResponseEnvelope};
 const NOTHING: &str = "The program returned nothing. It is the body of a function itself: what it gives stands behind `return`, and a \
                        function in it does nothing unless it is called.";
 
+/// How many operations that changed something are named.
+const NAMED: usize = 20;
+
 /// Tells if a program can go on from where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stays {
@@ -24,7 +27,7 @@ pub(super) enum Stays {
     No,
     /// The code is that of another program, or the operations lead to other servers.
     Other,
-    /// It may wait: its journal could not be read.
+    /// It may wait: its journal could not be read or saved.
     Perhaps,
     /// It still waits: it failed before it went on. For example there was no room for it, or an operation that it calls is
     /// missing at the moment.
@@ -80,16 +83,25 @@ pub(super) fn ended(
             );
             (true, vec![ContentBlock::text(text)])
         }
-        Outcome::Failed(failure) if stays == Stays::Perhaps && report.calls == 0 => {
+        Outcome::Failed(failure) if stays == Stays::Perhaps && failure.reason == Reason::Journal => {
             let text = format!(
-                "The program did not go on: {failure}. What it has done stays done, so do not run it from its start. To see what it \
-                 asks, if it still waits, call `execute` with the same code and with \"resume\": \"{key}\" alone."
+                "The program did not go on: {failure}. What it has done stays done, so do not run it from its start. If it still \
+                 waits, it asks again or goes on where it was: call `execute` with the same code and with \"resume\": \"{key}\" \
+                 alone."
             );
-            (true, vec![ContentBlock::text(text)])
+            (true, vec![ContentBlock::text(with_changed(text, &noted))])
         }
         Outcome::Failed(failure) => {
-            let text = failed(&failure) + &changed(&noted);
-            (true, vec![ContentBlock::text(text)])
+            let text = failed(&failure);
+            let whole = Value::String(with_changed(text.clone(), &noted));
+            if core.fits(&whole) {
+                (true, core.fit(caller, whole))
+            } else {
+                let mut content = core.fit(caller, Value::String(text));
+                // Beside what is cut: a model that does not read on would make the changes again.
+                content.extend(changed(&noted).map(ContentBlock::text));
+                (true, content)
+            }
         }
         Outcome::Waiting(_) => (true, Vec::new()),
     };
@@ -104,26 +116,38 @@ pub(super) fn ended(
     blocks(is_error, content)
 }
 
-/// The changes made by a program that did not complete.
-fn changed(noted: &Noticed) -> String {
+/// The changes made by a program that did not complete; only the first are named. `None` if there are none.
+fn changed(noted: &Noticed) -> Option<String> {
     if noted.changed.is_empty() {
-        return String::new();
+        return None;
     }
-    let all: Vec<String> = noted.changed.iter().map(|(id, count)| format!("`{id}` ({count})")).collect();
-    format!("\nBefore, it called what changes something, and what was done stays done: {}.", all.join(", "))
+    let named = noted.changed.iter().take(NAMED);
+    let mut all: Vec<String> = named.map(|(id, count)| format!("`{}` ({count})", name(id))).collect();
+    let more = noted.changed.len().saturating_sub(NAMED);
+    if more > 0 {
+        all.push(format!("and {more} more"));
+    }
+    Some(format!("Before, it called what changes something, and what was done stays done: {}.", all.join(", ")))
+}
+
+/// A text about a program that did not complete, with its changes.
+fn with_changed(text: String, noted: &Noticed) -> String {
+    match changed(noted) {
+        Some(changed) => format!("{text}\n{changed}"),
+        None => text,
+    }
 }
 
 /// The result of a program that still waits because its client could not be asked this time.
 pub(super) fn unasked(key: &str, ask: &Ask, error: &CallError, noted: &Noticed) -> ResponseEnvelope<Payload> {
     let text = format!(
         "{}: {}\nThe program asks for `{}`, and waits until the user answers: call `execute` again with the same code and \
-         \"resume\": \"{key}\". It asks again, and repeats no call. Do not run it from its start.{}",
+         \"resume\": \"{key}\". It asks again, and repeats no call. Do not run it from its start.",
         error.code(),
         error.message(),
-        name(&ask.id),
-        changed(noted)
+        name(&ask.id)
     );
-    answer(true, text)
+    answer(true, with_changed(text, noted))
 }
 
 fn failed(failure: &Failure) -> String {

@@ -343,7 +343,7 @@ fn is_part(shown: &Value, value: &Value, from: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(crate::seeded::config(100))]
 
     #[test]
     fn any_value_fits_and_is_read_to_its_end(value in values(), max in 256_usize..2_000) {
