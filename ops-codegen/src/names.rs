@@ -421,7 +421,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(crate::seeded::config(500))]
 
         #[test]
         fn any_text_gives_names(text in text()) {

@@ -307,6 +307,29 @@ mod tests {
         assert_eq!((count(": Option<ops::Value>"), count(": Option<String>")), (6_000, 6_000));
     }
 
+    /// Comparing them all would take too long.
+    #[test]
+    fn of_too_many_variants_everything_is_there() {
+        let names: Vec<String> = (0..200).map(|number| format!("Variant{number}")).collect();
+        let tag = Definition::new("Tag", r#"{"type":"object","properties":{"a":{}}}"#);
+        let variants = names.iter().map(|name| {
+            let properties = json!({ "shared": { "type": "string" }, name: { "$ref": "#/$defs/Tag" } });
+            Definition::from_value(name.clone(), json!({ "type": "object", "properties": properties }))
+        });
+        let definitions = Definitions::new([tag].into_iter().chain(variants).collect());
+        for (count, type_) in [(2, ": Option<ops::Value>"), (12, ": Option<Tag>")] {
+            let unions = names.iter().take(count).map(|left_out| {
+                let others = names.iter().filter(|name| *name != left_out);
+                json!({ "oneOf": others.map(|name| json!({ "$ref": format!("#/$defs/{name}") })).collect::<Vec<_>>() })
+            });
+            let unions: Vec<Value> = unions.collect();
+            let output = json!({ "type": "array", "prefixItems": unions, "minItems": count, "items": false });
+            let found = fields(&definitions, &output, &json!(true));
+            let own = found.iter().filter(|field| field.starts_with("variant") && field.ends_with(type_)).count();
+            assert_eq!(own, names.len(), "{count}: {found:?}");
+        }
+    }
+
     /// Without its variants, a tagged union would declare fewer properties of an object, and accept any object.
     #[test]
     fn a_tagged_union_beside_what_is_like_it_has_its_variants() {

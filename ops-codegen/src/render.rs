@@ -16,16 +16,17 @@ mod webhooks;
 use std::collections::{HashMap, HashSet};
 
 use crate::derive::Derive;
+use crate::kinds::budget;
 use crate::module::{Module, Operation};
 use crate::output::HEAD;
 use crate::types::{Shape, Type};
-use ops_runtime::spec::pointer;
+use ops_runtime::spec::{Diagnostic, pointer};
 use tables::Tables;
 
 /// The source of a module: a plain module body without inner attributes.
 ///
 /// Its large parts have one caller each, and are not inlined: one large function would take long to compile.
-pub(crate) fn render(module: &Module, runtime: &str) -> String {
+pub(crate) fn render(module: &Module, runtime: &str, diagnostics: &mut Vec<Diagnostic>) -> String {
     let mut renderer = Renderer::new(module);
     renderer.header(runtime);
     renderer.operations();
@@ -39,6 +40,7 @@ pub(crate) fn render(module: &Module, runtime: &str) -> String {
     renderer.schemas();
     renderer.close(runtime);
     renderer.definitions();
+    diagnostics.append(&mut renderer.diagnostics);
     renderer.out
 }
 
@@ -61,6 +63,9 @@ struct Renderer<'a> {
     tables: Tables,
     /// What is said of properties by which unions tell their variants apart, by the names of the type and the property.
     tags: HashMap<(&'a str, &'a str), Vec<String>>,
+    /// How many names of properties the shapes of unions may still have.
+    names: usize,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Renderer<'a> {
@@ -77,6 +82,8 @@ impl<'a> Renderer<'a> {
             inputs: module.operations.iter().filter_map(input).collect(),
             tables: Tables::default(),
             tags: types::tags(module),
+            names: budget(&module.types),
+            diagnostics: Vec::new(),
         }
     }
 }

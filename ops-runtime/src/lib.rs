@@ -87,6 +87,9 @@ pub mod record;
 mod run;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(test)]
+#[path = "../../tests/src/seeded.rs"]
+mod seeded;
 #[cfg(feature = "http-server")]
 pub mod serve;
 #[cfg(any(

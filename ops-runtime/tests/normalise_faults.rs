@@ -1,6 +1,9 @@
 //! One fault does not change what lies beside it: random values under random schemas, with and without random faults.
 #![cfg(feature = "registry")]
 
+#[path = "../../tests/src/seeded.rs"]
+mod seeded;
+
 use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Problem, Reading, Validator, Violation};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -253,7 +256,7 @@ fn choose(sites: &[Site], count: usize, seed: &mut u64) -> Vec<Site> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(seeded::config(2000))]
 
     #[test]
     fn what_lies_beside_a_fault_is_as_without_it(

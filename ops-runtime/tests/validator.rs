@@ -1,6 +1,9 @@
 //! The validator beside another one, on the official test suite and on schemas at random.
 #![cfg(feature = "registry")]
 
+#[path = "../../tests/src/seeded.rs"]
+mod seeded;
+
 use std::path::PathBuf;
 
 use ops_runtime::normalise::{Change, CompiledSchema, Reading, Validator};
@@ -169,7 +172,7 @@ fn document() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2048, ..ProptestConfig::default() })]
+    #![proptest_config(seeded::config(2048))]
 
     #[test]
     fn another_validator_says_the_same(schema in document(), values in prop::collection::vec(value(), 8)) {

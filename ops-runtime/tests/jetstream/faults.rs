@@ -119,11 +119,14 @@ async fn progress_outlasts_the_server() {
 #[tokio::test]
 async fn a_server_that_joins_late_is_waited_for() {
     const FEWER: &str = "if there are fewer servers than replicas, start more";
-    let mut settings = Settings { late: 1, ..Settings::new(3, "2m") };
-    let third = format!(", \"nats://127.0.0.1:{}\"", settings.ports[2][1]);
-    for cluster in &mut settings.clusters[..2] {
-        *cluster = cluster.replace(&third, "");
-    }
+    let settings = || {
+        let mut settings = Settings { late: 1, ..Settings::new(3, "2m") };
+        let third = format!(", \"nats://127.0.0.1:{}\"", settings.ports[2][1]);
+        for cluster in &mut settings.clusters[..2] {
+            *cluster = cluster.replace(&third, "");
+        }
+        settings
+    };
     let mut servers = Servers::with(settings).await;
     let url = servers.url();
     let connect = async |config| JetStream::connect(&url, config).await?.submit(&job(0, 1)).await;
@@ -146,10 +149,29 @@ async fn a_server_that_joins_late_is_waited_for() {
     submitted.unwrap();
 }
 
+/// A server one of whose ports another process has is not taken for one that runs, whichever it is; nor is one that was there.
+#[tokio::test]
+async fn a_port_that_another_has() {
+    for place in 0..3 {
+        let mut settings = Settings::new(2, "2m");
+        let port = settings.ports[1][place];
+        // The listener that keeps the port stays, and accepts connections.
+        let at = settings.held.iter().position(|held| held.local_addr().unwrap().port() == port).unwrap();
+        let other = settings.held.swap_remove(at);
+        assert!(Servers::tried(settings).await.is_none(), "{place}");
+        drop(other);
+    }
+    let mut servers = Servers::start(1, "2m").await;
+    let process = servers.processes();
+    servers.kill(0);
+    servers.restart(0).await;
+    assert_ne!(servers.processes(), process);
+}
+
 /// That is told at once, and not after the time for which requests are retried.
 #[tokio::test]
 async fn a_server_without_jetstream() {
-    let servers = Servers::with(Settings { jetstream: false, ..Settings::new(1, "2m") }).await;
+    let servers = Servers::with(|| Settings { jetstream: false, ..Settings::new(1, "2m") }).await;
     let start = Instant::now();
     let config = JetStreamConfig::new().with_replicas(1).with_request_timeout(Duration::from_secs(60));
     let error = JetStream::connect(&servers.url(), config).await.map(drop).unwrap_err();
@@ -160,7 +182,7 @@ async fn a_server_without_jetstream() {
 /// Those of its cluster that have it may be away.
 #[tokio::test]
 async fn a_server_without_jetstream_in_a_cluster() {
-    let servers = Servers::with(Settings { jetstream: false, ..Settings::new(2, "2m") }).await;
+    let servers = Servers::with(|| Settings { jetstream: false, ..Settings::new(2, "2m") }).await;
     let start = Instant::now();
     let config = JetStreamConfig::new().with_replicas(1).with_request_timeout(Duration::from_secs(4));
     let error = JetStream::connect(&servers.url(), config).await.map(drop).unwrap_err();

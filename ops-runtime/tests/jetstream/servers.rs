@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,6 +18,12 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::NATS_SERVER as PROGRAM;
+
+/// The folder, in that of a server, into which it writes its ports.
+const PORTS: &str = "ports";
+
+/// How many times servers are started, each time on other ports: another process may take a port that was free.
+pub(crate) const TRIES: usize = 5;
 
 /// What servers are started with beside the usual.
 pub(crate) struct Settings {
@@ -71,10 +77,21 @@ struct Node {
 impl Servers {
     /// One server, or several that are a cluster. `sync` is their `sync_interval`.
     pub(crate) async fn start(count: usize, sync: &str) -> Self {
-        Self::with(Settings::new(count, sync)).await
+        Self::with(|| Settings::new(count, sync)).await
     }
 
-    pub(crate) async fn with(settings: Settings) -> Self {
+    /// Servers with settings that have ports of their own each time.
+    pub(crate) async fn with(settings: impl Fn() -> Settings) -> Self {
+        for _ in 0..TRIES {
+            if let Some(servers) = Self::tried(settings()).await {
+                return servers;
+            }
+        }
+        panic!("{PROGRAM} does not start: run tests/peers/install");
+    }
+
+    /// Servers with these settings. `None` if one of them does not start, which it does not if another process has one of its ports.
+    pub(crate) async fn tried(settings: Settings) -> Option<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("ops-jetstream-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
@@ -86,7 +103,7 @@ impl Servers {
             let mut text = format!("server_name: n{index}\nlisten: \"127.0.0.1:{port}\"\n{cluster}");
             writeln!(text, "http: \"127.0.0.1:{monitor}\"").unwrap();
             let (store, process) = (stores.get(index).cloned().unwrap_or(own.join("store")), own.join("server.pid"));
-            writeln!(text, "pid_file: {process:?}").unwrap();
+            writeln!(text, "pid_file: {process:?}\nports_file_dir: {:?}", own.join(PORTS)).unwrap();
             if jetstream {
                 writeln!(text, "jetstream {{ store_dir: {store:?}, sync_interval: {sync} }}").unwrap();
             }
@@ -97,9 +114,11 @@ impl Servers {
         drop(held);
         let first = servers.nodes.len() - late;
         for node in &mut servers.nodes[..first] {
-            node.start().await;
+            if !node.start().await {
+                return None;
+            }
         }
-        servers
+        Some(servers)
     }
 
     /// The addresses of all.
@@ -141,26 +160,45 @@ impl Servers {
 
     /// Starts one again, with what it has stored.
     pub(crate) async fn restart(&mut self, index: usize) {
-        self.nodes[index].start().await;
+        for _ in 0..50 {
+            if self.nodes[index].start().await {
+                return;
+            }
+            // Another process may have a port of it for a moment.
+            sleep(Duration::from_millis(100)).await;
+        }
+        panic!("{PROGRAM} does not come back");
     }
 }
 
 impl Node {
-    async fn start(&mut self) {
-        // It is killed by a line of ours, or by the end of this process: then its folder goes, too.
-        let script = "\"$0\" --config \"$1\" & read -r _; told=$?; kill -9 $!; wait; [ $told = 0 ] || rm -rf \"$2\"";
-        let mut command = Command::new("sh");
-        command.args(["-c", script, PROGRAM]).arg(&self.configuration);
-        command.arg(self.configuration.ancestors().nth(2).unwrap());
+    /// Starts the server, and waits until it listens. False if it has ended instead, or does not tell that it listens.
+    async fn start(&mut self) -> bool {
+        // It is killed by a line of ours, or by the end of this process: then its folder goes, too. The shell ends with it. No other
+        // command may run between the two jobs and `wait -n`, which would miss a job that has ended by then.
+        let script = "exec 3<&0; \"$0\" --config \"$1\" & server=$!; (read -r _ <&3) & wait -n; told=$?; \
+                      if kill -9 $server; then wait; [ $told = 0 ] || rm -rf \"$2\"; else kill -9 $!; fi";
+        let own = self.configuration.parent().unwrap();
+        let ports = own.join(PORTS);
+        // What a server that was killed has left would be taken for the word of the new one.
+        let _ = std::fs::remove_dir_all(&ports);
+        std::fs::create_dir(&ports).unwrap();
+        let mut command = Command::new("bash");
+        command.args(["-c", script, PROGRAM]).arg(&self.configuration).arg(own.parent().unwrap());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.child = Some(command.spawn().expect("a shell"));
+        let child = self.child.insert(command.spawn().expect("a shell"));
         for _ in 0..3_000 {
-            if TcpStream::connect(("127.0.0.1", self.port)).await.is_ok() {
-                return;
+            if is_told(&ports) {
+                return true;
+            }
+            if child.try_wait().unwrap().is_some() {
+                return false;
             }
             sleep(Duration::from_millis(10)).await;
         }
-        panic!("{PROGRAM} does not listen: run tests/peers/install");
+        // It tells only if it could listen within some seconds, which it may not on a busy machine.
+        self.kill();
+        false
     }
 
     /// What its monitor says.
@@ -179,6 +217,15 @@ impl Node {
             let _ = child.wait();
         }
     }
+}
+
+/// True if a server has written that it listens on all of its ports. That a port accepts connections tells nothing: it may be
+/// another process that has it.
+fn is_told(ports: &Path) -> bool {
+    let mut files =
+        std::fs::read_dir(ports).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap_or_default());
+    // Until all of it is written, it is no JSON.
+    files.any(|text| serde_json::from_slice::<serde_json::Value>(&text).is_ok())
 }
 
 /// The processor time that a process has used so far.

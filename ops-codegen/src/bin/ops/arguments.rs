@@ -20,16 +20,21 @@ pub(crate) use self::serve::{ServeArguments, ToolsChoice, Transport};
 const EXIT: &str = "\
 Exit status:
   0  all went well
-  1  the work failed: a file could not be written, or exists and was written by something else; `--check` found a difference; the
-     call gave an error
+  1  the work failed: a file could not be written, or this command would overwrite a file that it did not write; `--check` found
+     a difference; the call gave an error
   2  the command was not understood: an argument, an operation, or an input that does not fit
-  3  a document could not be read, or is no API document; the other documents of a folder were still taken";
+  3  a document could not be read, or is not an API document; the other documents of the folder were processed";
 
 const DIFF_EXIT: &str = "\
 A change breaks if the server of the new version may refuse what the old one allows in a request, if a response may not
-fit the types generated from the old one, or if something that callers name is gone. New properties and values of enums
-break no response: types keep them. A constructor that takes its values in another order breaks callers, too: they swap
-values, and still compile if the values have one type.
+fit the types generated from the old one, or if something that a call needs is gone: an operation, a parameter, a
+property of a request, a status or content type of a success, a security scheme. New properties and values of enums break
+no response: types keep them. A constructor that takes its values in another order breaks callers, too: they swap values,
+and still compile if the values have one type.
+
+No call fails if a declared error, an optional property of a response or the name of a schema is gone, so these changes
+do not break. Code that names them does not compile with the new version: `--crate` shows its lines. A changed default
+does not break either, but the server may use another value.
 
 Exit status:
   0  nothing breaks callers
@@ -105,7 +110,8 @@ impl Command {
 /// The choice of operations.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Choice {
-    /// The first part of the operations' ids; by default the name of the document's file
+    /// First part of the operations' ids. By default the name of the file, or the document's title for standard input and for
+    /// a URL that ends in a usual name, such as openapi.json
     #[arg(long)]
     pub(crate) namespace: Option<String>,
     /// Take only operations that match: an id or name, tag:NAME, a path, or 'METHOD path'; * is any text, ? any character
@@ -154,13 +160,13 @@ pub(crate) enum Language {
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
     /// The version that callers were written for: an OpenAPI document or a snapshot of an MCP server; a file, a URL, a
-    /// folder, or - for standard input
+    /// folder, an ops.toml, or - for standard input
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) old: String,
     /// The version that the server follows
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) new: String,
-    /// The first part of the operations' ids; by default the name of the old version's file
+    /// First part of the operations' ids. By default the name of the old version's file, or its title, as for `ops generate`
     #[arg(long)]
     pub(crate) namespace: Option<String>,
     /// Show the lines of this crate's sources that name something that breaks or was removed

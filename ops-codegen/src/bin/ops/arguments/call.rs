@@ -21,7 +21,7 @@ Exit status:
   0  the program returned
   1  it failed, or it asks and there is no terminal
   2  the command was not understood
-  3  a document could not be read, or is no API document";
+  3  a document could not be read, or is not an API document";
 
 /// An MCP server.
 #[derive(Debug, Args)]
@@ -80,7 +80,7 @@ pub(crate) struct SnapshotArguments {
     /// Overwrite a file that is no snapshot
     #[arg(long, conflicts_with = "check")]
     pub(crate) force: bool,
-    /// Wait no longer than this many seconds for a server
+    /// Timeout in seconds for each server
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
 }
@@ -108,7 +108,7 @@ pub(crate) struct CallArguments {
     pub(crate) credentials: CallCredentials,
     #[command(flatten)]
     pub(crate) server: ServerArguments,
-    /// Wait no longer than this many seconds; for a stream, for its start and for each item
+    /// Timeout in seconds. For a stream: timeout of its start and of each item
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
     /// Print the data alone, without its envelope

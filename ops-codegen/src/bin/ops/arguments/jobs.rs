@@ -23,7 +23,7 @@ pub(crate) struct JobsArguments {
     /// The NATS servers, joined by commas; by default those of `NATS_URL`, or one on this machine
     #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) server: Option<String>,
-    /// What the names of the jobs' streams begin with
+    /// Prefix of the stream names
     #[arg(long, global = true, default_value = "ops")]
     pub(crate) prefix: String,
     /// Log in by the token that this environment variable holds
@@ -32,7 +32,7 @@ pub(crate) struct JobsArguments {
     /// Log in by this file of credentials, which names an account
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "token_env")]
     pub(crate) creds: Option<PathBuf>,
-    /// Wait no longer than this many seconds for the server
+    /// Timeout in seconds for the server
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 10, value_parser = value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
     /// Print JSON instead of a table
@@ -62,7 +62,7 @@ pub(crate) enum JobsCommand {
         #[command(flatten)]
         choice: JobsChoice,
     },
-    /// Show what is kept of a job: its attempts, its result, and its input unless it is done or was cancelled
+    /// Show a job: its attempts, its result, and its input unless it is done or was cancelled
     Show {
         /// The id of the job
         job: String,
@@ -111,7 +111,7 @@ pub(crate) struct JobsChoice {
     /// Only jobs that were submitted with this key
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// Show at most so many
+    /// Maximum number of jobs to show
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
 }

@@ -16,19 +16,20 @@ pub(crate) struct ServeArguments {
     /// stdio, unless there is --http, or --mock with neither --tools nor --config
     #[arg(long, value_enum, value_name = "TRANSPORT")]
     pub(crate) mcp: Option<Transport>,
-    /// Be an HTTP server at this address, with the page /docs; port 0 for any that is free
+    /// Serve HTTP at this address, with the page /docs. Port 0 selects a free port
     #[arg(long, alias = "addr", value_name = "HOST:PORT")]
     pub(crate) http: Option<String>,
     /// What a model sees: a tool for each operation; or tools that find, describe and call them, or that run programs which
     /// call them. By default a tool for each, if there are fewer than 40, and otherwise tools that find them
     #[arg(long, value_enum)]
     pub(crate) tools: Option<ToolsChoice>,
-    /// Answer with examples made from the schemas of the document. Over HTTP, a request is held to the document: it needs
-    /// credentials of the kind that its operation asks for, and a violation is answered with 422. `Prefer: code=404` asks
-    /// for the response that the document describes for a status
+    /// Respond with examples made from the schemas of the document. Over HTTP, the server validates each request against the
+    /// document: credentials of the required kind must be present, and an invalid request gets status 422. `Prefer: code=404`
+    /// asks for the response that the document describes for a status
     #[arg(long)]
     pub(crate) mock: bool,
-    /// The first part of the operations' ids; by default the name of the document's file
+    /// First part of the operations' ids. By default the name of the file, or the document's title for standard input and for
+    /// a URL that ends in a usual name, such as openapi.json
     #[arg(long)]
     pub(crate) namespace: Option<String>,
     /// Take only operations that match: an id or name, tag:NAME, a path, or 'METHOD path'; * is any text, ? any character
@@ -57,7 +58,7 @@ pub(crate) struct ServeArguments {
     pub(crate) base_url: Option<String>,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
-    /// Print the configuration by which an MCP host starts this very command, and do not serve
+    /// Print the MCP host configuration that starts this command, and exit
     #[arg(long)]
     pub(crate) print_config: bool,
 }
