@@ -288,7 +288,7 @@ mod tests {
         for list in ["tests/corpus.txt", "tests/wire-few.txt", "tests/hand-few.txt"] {
             assert_eq!(matched(&entries(&text(list)), &all).1, [""; 0], "{list}");
         }
-        for list in ["tests/wire.txt", "tests/requests.txt", "tests/hand.txt"] {
+        for list in ["tests/wire.txt", "tests/requests.txt", "tests/hand.txt", "tests/serve.txt"] {
             for line in text(list).lines().filter(|line| !line.starts_with('#')) {
                 let document = line.split(" | ").next().unwrap();
                 let is_there = match document.strip_prefix("own/") {

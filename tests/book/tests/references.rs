@@ -82,7 +82,7 @@ fn crates(package: &str, feature: &str) -> usize {
 
 /// The codes that are not standard: the feature that gives each, and when.
 const CODES: [(&str, &str, &str); 9] = [
-    ("APPROVAL_NEEDED", "gateway", "The call needs the user's consent, and nobody can be asked."),
+    ("APPROVAL_NEEDED", "gateway", "The call needs the user's consent, and the client cannot ask the user."),
     ("JOB_CANCELLED", "durable", "The job was cancelled."),
     ("JOB_NOT_FOUND", "durable", "There is no job with this id: it never was, or its retention has ended."),
     ("KEY_CONFLICT", "durable", "A job with this key has another input."),
@@ -121,14 +121,15 @@ fn errors() {
          - `EXECUTION_ERROR` with a status is an error response: \
          [Handle an error of the API](../how-to/declared-error.md). `error.is_retryable()` says if the call can be repeated.\n\
          - `ACCESS_DENIED`: [Decide who may call](../how-to/access.md).\n\
-         - `OPERATION_NOT_FOUND`: the message names similar ids. If `error.is_retryable()`, the operation is one of another \
-         process, and no worker serves it now.\n\
+         - `OPERATION_NOT_FOUND`: the message names similar ids if your program makes the call itself. The calls of a handler, and \
+         callers over HTTP and MCP, do not get them. If `error.is_retryable()`, the operation is one of another process, and no \
+         worker serves it now.\n\
          - `TIMEOUT` and `ABORTED`: the call may have been executed. A query can be repeated. `error.is_retryable()` is true for a \
          timeout and for a worker or a connection that was lost, and false for a call that was cancelled. It is also false if an \
          HTTP client may have sent a request that is not safe to repeat, such as a POST without an idempotency key; but it is \
          true if a subscription by such a request, once it is open, ends by its own deadline or idle timeout. \
          [Repeat it safely](../how-to/idempotency-key.md), or make it [a job](../how-to/job.md).\n\
-         - `TOOL_ERROR`: `error.mcp_meta()` has the tool's whole answer.\n\
+         - `TOOL_ERROR`: `error.mcp_meta()` has the tool's whole result.\n\
          - `UNKNOWN_ERROR`: a panic. The log has its text and its operation.\n",
     );
     text.push_str("\n## Codes of single features\n\n| code | feature | when |\n|---|---|---|\n");
@@ -445,8 +446,8 @@ fn diagnostics() {
     );
     let mut count = 0;
     for (title, folder, wanted) in [
-        ("Reading", "ops-runtime/src/documents", ["openapi/", "openapi.rs", "tools/", "dir"]),
-        ("Generating", "ops-codegen/src", ["lower", "module", "rename", "overlay"]),
+        ("Reading", "ops-runtime/src/documents", ["openapi/", "openapi.rs", "tools/", "dir"].as_slice()),
+        ("Generating", "ops-codegen/src", &["lower", "module", "rename", "overlay", "render"]),
     ] {
         write!(text, "\n## {title}\n").unwrap();
         for Source { path, text: source } in sources(&root().join(folder), &[".rs"]) {

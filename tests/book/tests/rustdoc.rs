@@ -179,7 +179,7 @@ const CONSTANTS: [(&str, &str, &str, &str, &str); 39] = [
     ("ops-runtime/src/documents/openapi/operation.rs", "MAX_REPEATED", "10_000", "operations of path items", "10,000"),
     ("ops-runtime/src/documents/openapi/document.rs", "STEPS", "(16 << 20, 64)", "bytes of references", "16 MB + 64 bytes a byte"),
     ("ops-runtime/src/documents/openapi/document.rs", "MAX_HOPS", "64", "hops of one reference", "64"),
-    ("ops-codegen/src/lower.rs", "BUDGET", "(200_000, 16)", "values of schemas after", "200,000 + 16 a value"),
+    ("ops-codegen/src/lower.rs", "BUDGET", "(1_000_000, 16)", "values of schemas after", "1,000,000 + 16 a value"),
     ("ops-codegen/src/lower/depth.rs", "DEEPEST", "112", "chains of types", "112"),
     ("ops-runtime/src/model/diagnostic.rs", "MOST", "1_000", "diagnostics", "1,000 of each"),
     ("ops-runtime/src/model/diagnostic.rs", "MOST_POINTER", "2_000", "a pointer, a message", "2,000 bytes"),

@@ -264,11 +264,18 @@ async fn parameter_styles() {
          does not define the case.\n\nA field of a URL-encoded form without an `encoding` is `form`, exploded; an object, and a list of \
          objects, are written with brackets (`p%5Bx%5D=1`, `p%5B0%5D%5Bx%5D=1`), as most servers read them. A server that reads OpenAPI's \
          default, JSON, should say `contentType: application/json` in the `encoding`. In a multipart body, objects are JSON.\n\n`null` is left out of queries, headers, cookies, forms and multipart \
-         bodies, and of lists and objects in paths: none of them has a text for it. Only JSON has. An empty list or object \
-         is left out of queries, headers and cookies, too, unless it is JSON: a filter by an empty list is no filter.\n\nWhere nothing escapes what \
+         bodies, and of lists and objects there and in paths: none of them has a text for it. Only JSON has. So a server reads `[1,null,2]` as \
+         `[1,2]`, as RFC 6570 (Appendix A) has it. An empty list or object \
+         is left out of queries, headers and cookies, too, unless it is JSON: a filter by an empty list is no filter. It is refused if its schema has another default, \
+         because the server would use that. So is `null` in a multipart body of a function.\n\nWhere nothing escapes what \
          separates the texts of a list or an object, a text that contains it is refused with a `VALIDATION_ERROR`, because the server would read \
          another value: a comma in a header, in a part of a multipart body, or where reserved characters are allowed; a space in \
-         `spaceDelimited`; `|` in `pipeDelimited`; `=` in a name of an exploded object in a header. In a header, so is a text with blanks at its ends.\n\nOur HTTP server reads all of \
+         `spaceDelimited`; `|` in `pipeDelimited`; `=` in a name of an exploded object in a header. In a header, so is a text with blanks at its ends. In a segment \
+         of a path with two parameters, such as `/{from}-{to}`, so is a text of the first that contains what is between them, if the operation \
+         is a function: our server ends the text there. Other servers may end it at the last place, so a client of a document sends it.\n\nIn a query and in cookies, each property of an exploded object is a pair of its own. So a key that the object does not declare is refused if it is \
+         the name of another parameter, or of a property of another such object. Our server gives a pair to the parameter with that name, then to structs, and \
+         then to maps, each in their order. So for a function, a key is also refused if another parameter comes first. So is a name that two parameters write with different \
+         values. The server would give the value to the wrong one.\n\nOur HTTP server reads all of \
          these styles: `tests/serve` sends every operation of many documents from our client to our server. The unit tests are beside `ops-runtime/src/http/style.rs`.\n",
     );
     page("styles.md", &text);

@@ -194,7 +194,8 @@ impl Field {
             }
             "disk" => {
                 let mounted = disks.insert(Disks::mount(Path::new(&folder), SERVERS));
-                Servers::with(Settings { stores: mounted.stores(), ..Settings::new(SERVERS, "always") }).await
+                let stores = || Settings { stores: mounted.stores(), ..Settings::new(SERVERS, "always") };
+                Servers::with(stores).await
             }
             "clock" => {
                 clock = Some(Clock::new(&folder));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::proxy::Proxy;
-use crate::servers::{Servers, Settings};
+use crate::servers::{Servers, Settings, TRIES};
 
 const SERVERS: usize = 3;
 
@@ -46,6 +46,17 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) async fn start(sync: &str) -> (Self, Servers) {
+        for _ in 0..TRIES {
+            let (network, settings) = Self::between(sync).await;
+            if let Some(servers) = Servers::tried(settings).await {
+                return (network, servers);
+            }
+        }
+        panic!("the servers do not start: run tests/peers/install");
+    }
+
+    /// The proxies, and what the servers between them are started with.
+    async fn between(sync: &str) -> (Self, Settings) {
         let mut settings = Settings::new(SERVERS, sync);
         let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let mut network = Self { routes: Vec::new(), workers: Vec::new(), submitters: Vec::new() };
@@ -73,8 +84,7 @@ impl Network {
                 urls.join(", ")
             );
         }
-        let servers = Servers::with(settings).await;
-        (network, servers)
+        (network, settings)
     }
 
     /// The addresses that workers have, and those that submitters have.

@@ -81,7 +81,7 @@ pub(super) fn read(document: &Document<'_>, path: &str, nodes: &[&Value]) -> Vec
             "query" if pair.is_some_and(|pair| !pair.contains('{')) => continue,
             "query" if in_query.contains(&name) => Place::Template,
             "query" => Place::Query,
-            "header" if !NOT_PARAMETERS.contains(&name.to_lowercase().as_str()) => Place::Header,
+            "header" if is_token(name) && !NOT_PARAMETERS.contains(&name.to_lowercase().as_str()) => Place::Header,
             "cookie" => Place::Cookie,
             "querystring" => Place::QueryString,
             _ => continue,
@@ -89,6 +89,11 @@ pub(super) fn read(document: &Document<'_>, path: &str, nodes: &[&Value]) -> Vec
         parameters.push(parameter(document, node, place));
     }
     parameters
+}
+
+/// Whether a header may have this name (RFC 9110, section 5.6.2).
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// A path parameter of which the document says nothing.

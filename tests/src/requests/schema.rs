@@ -246,6 +246,10 @@ fn modernise(out: &mut Map<String, Value>) {
             _ => {}
         }
     }
+    // A file is text in an input. Only Swagger 2.0 has the type, but documents of 3.0 have it, too.
+    if out.get("type") == Some(&json!("file")) {
+        out.insert("type".to_owned(), json!("string"));
+    }
     if out.get("nullable") == Some(&Value::Bool(true)) {
         if let Some(Value::String(kind)) = out.get("type").cloned() {
             out.insert("type".to_owned(), json!([kind, "null"]));

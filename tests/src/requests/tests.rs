@@ -345,3 +345,21 @@ fn a_request_body_in_the_place_of_a_schema_is_meant_as_its_own() {
     let closed = schema::closed(&Document::new(&root), &reference, Leniency::Letter);
     assert_eq!([json!(1), json!("a")].map(|value| made::accepts(&closed, &value)), [Some(true), Some(false)]);
 }
+
+#[test]
+fn a_file_is_text_in_the_older_dialects() {
+    let root = json!({ "openapi": "3.0.3" });
+    let closed = schema::closed(&Document::new(&root), &json!({ "type": "file" }), Leniency::Letter);
+    assert_eq!([json!("a"), json!(1)].map(|value| made::accepts(&closed, &value)), [Some(true), Some(false)]);
+}
+
+#[test]
+fn a_sample_has_a_value_for_the_path_and_no_header_of_an_impossible_name() {
+    let mut all = parameters();
+    all[0]["schema"] = json!({ "type": "object" });
+    let header = json!({ "name": "bad name", "in": "header", "required": true, "schema": { "type": "string" } });
+    all.as_array_mut().unwrap().push(header);
+    let [few, _] = samples(&json!({ "parameters": all, "responses": answers() }));
+    assert_eq!(few.input, json!({ "id": { "key": "text" }, "tags": ["a", "b"] }));
+    assert!(few.problems.is_empty() && few.fits, "{:?}", few.problems);
+}

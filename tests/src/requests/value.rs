@@ -56,6 +56,11 @@ pub(super) fn of_parameter(document: &Document<'_>, parameter: &Parameter, exten
     if is_nothing && extent == Extent::Required {
         made = of_schema(document, &parameter.schema, Extent::Everything, spice);
     }
+    // Nothing is written for an empty object, and a path needs a value.
+    let any = json!({ "key": "text" });
+    if parameter.place == Place::Path && made.value == json!({}) && is_accepted(document, &parameter.schema, &any) {
+        made.value = any;
+    }
     let is_origin = parameter.place == Place::Header && parameter.name.eq_ignore_ascii_case("origin");
     if is_origin && made.value.is_string() && is_accepted(document, &parameter.schema, &json!(ORIGIN)) {
         made.value = json!(ORIGIN);

@@ -37,6 +37,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new("union-of-references", 400_000, names::union_of_references).with_family("unions"),
     Case::new("union-with-a-discriminator", 400_000, names::union_with_a_discriminator).with_family("unions"),
     Case::new("union-of-unions", 20_000, names::union_of_unions).with_family("unions"),
+    Case::new("union-in-many-unions", 400_000, names::union_in_many_unions).with_family("unions"),
     Case::new("typescript-of-names-that-nothing-describes", 400_000, typescript::required).with_family("typescript"),
     Case::new("typescript-of-names-described-together", 1 << 20, typescript::required_of_others)
         .with_family("typescript"),

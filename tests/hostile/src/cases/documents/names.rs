@@ -132,6 +132,31 @@ pub(super) fn union_of_unions(size: usize) -> Outcome {
     made(document(&paths, &components))?.bounded()
 }
 
+/// Many unions that have the same large union as a variant.
+pub(super) fn union_in_many_unions(size: usize) -> Outcome {
+    let (variants, unions) = (size / 900, size / 450);
+    let records = joined(variants, |at| {
+        let properties = joined(10, |property| format!(r#""p{at}_{property}":{{"type":"string"}}"#));
+        format!(r#""V{at}":{{"type":"object","properties":{{{properties}}}}}"#)
+    });
+    let large = joined(variants, |at| format!(r##"{{"$ref":"#/components/schemas/V{at}"}}"##));
+    let list = r#"{"type":"array","items":{"type":"string"}}"#;
+    let others = joined(unions, |at| {
+        format!(r##""U{at}":{{"oneOf":[{{"$ref":"#/components/schemas/Large"}},{list}],"description":"{at}"}}"##)
+    });
+    // Each default is compared with all variants.
+    let all = joined(unions, |at| {
+        format!(r##""u{at}":{{"allOf":[{{"$ref":"#/components/schemas/U{at}"}}],"default":{{"p1_1":"x"}}}}"##)
+    });
+    let components = format!(r#""schemas":{{{records},"Large":{{"oneOf":[{large}]}},{others}}}"#);
+    let paths = gives("all", &format!(r#"{{"type":"object","properties":{{{all}}}}}"#));
+    let made = made(document(&paths, &components))?;
+    if made.source.len() > 64 * size {
+        return Err(made.told());
+    }
+    made.bounded()
+}
+
 pub(super) fn headers(size: usize) -> Outcome {
     let parameters =
         joined(size / 60, |at| format!(r#"{{"name":"x-h{at}","in":"header","schema":{{"type":"string"}}}}"#));
