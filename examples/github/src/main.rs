@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (owner, repo) = (options.owner, options.repo);
 
     if token.is_some() {
-        let me = client.execute::<github::UsersGetAuthenticated>(github::UsersGetAuthenticatedInput {}).await;
+        let me = client.users_get_authenticated().await;
         match me.map(ResponseEnvelope::into_data) {
             Ok(github::UsersGetAuthenticatedOutput::Private(user)) => {
                 println!("I am {}, with {} private repositories", user.login, user.total_private_repos);
@@ -47,8 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    let input = github::ReposGetInput { owner: owner.clone(), repo: repo.clone() };
-    match client.execute::<github::ReposGet>(input).await {
+    match client.repos_get((owner.as_str(), repo.as_str())).await {
         Ok(found) => {
             let repository = found.data;
             println!("{}: {}", repository.full_name, repository.description.as_deref().unwrap_or("(no description)"));
@@ -65,7 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Some((issue_number, body)) = options.comment {
         let body = github::IssuesCreateCommentInputBody { body };
         let input = github::IssuesCreateCommentInput { owner, repo, issue_number, body };
-        match client.execute::<github::IssuesCreateComment>(input).await {
+        match client.issues_create_comment(input).await {
             Ok(comment) => println!("commented: {}", comment.data.html_url),
             Err(error) => println!("no comment: {}", explain(&error)),
         }

@@ -17,7 +17,7 @@ const TOKEN: &str = "t0k3n";
 async fn price(name: String) -> Result<u32, CallError> {
     match name.as_str() {
         "Rex" => Ok(2_500),
-        _ => Err(CallError::new("NotFound", format!("{name} is not for sale"))),
+        _ => Err(CallError::new(Price::NOT_FOUND, format!("{name} is not for sale"))),
     }
 }
 

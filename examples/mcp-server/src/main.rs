@@ -29,7 +29,7 @@ async fn list_pets(
 #[operation(namespace = "shop", errors(NotFound = 404))]
 async fn buy_pet(name: String) -> Result<Pet, CallError> {
     let found = list_pets(None).await.into_iter().find(|pet| pet.name == name);
-    found.ok_or_else(|| CallError::new("NotFound", format!("{name} is not for sale")))
+    found.ok_or_else(|| CallError::new(BuyPet::NOT_FOUND, format!("{name} is not for sale")))
 }
 
 /// Walks a pet around the block, and tells how far it got.

@@ -30,7 +30,7 @@ async fn postage_in(context: &Context, kilograms: f64, currency: String) -> Resu
     match context.env().execute::<ShowRate>(currency).await {
         Ok(rate) => Ok((price * rate.data.rate * 100.0).round() / 100.0),
         Err(error) => match error.declared::<ShowRate>() {
-            Some(ShowRateError::NotFound(problem)) => Err(CallError::new("UnknownCurrency", problem.title)),
+            Some(ShowRateError::NotFound(problem)) => Err(CallError::new(PostageIn::UNKNOWN_CURRENCY, problem.title)),
             _ => Err(error),
         },
     }

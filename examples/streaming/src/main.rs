@@ -1,4 +1,4 @@
-//! Uploads, downloads and subscriptions that are streamed, never held in memory as a whole.
+//! Uploads, downloads and subscriptions that are streamed, never held in memory as a whole: `cargo run -p streaming`.
 
 mod server;
 
@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use archive::{AddRecordingInputBody, Methods};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::{Body, HttpClient, HttpConfig};
@@ -33,26 +34,22 @@ async fn run(client: &HttpClient, folder: &Path) -> Result<(), Box<dyn Error>> {
     let tape = folder.join("tape.wav");
     fs::write(&tape, [0; 300_000])?;
     let audio = Body::file(&tape).with_content_type("audio/wav");
-    let form = archive::AddRecordingInputBody { title: "A talk".to_owned(), audio };
-    let added = client.execute::<archive::AddRecording>(archive::AddRecordingInput { body: form }).await?.data;
+    let added = client.add_recording(AddRecordingInputBody::new("A talk", audio)).await?.data;
     println!("added: {added:?}");
 
     // A stream as the whole body. Its length is known here; without it, it goes out in chunks.
     let body = Body::stream(microphone(40)).with_length(40 * 10_000);
-    let input = archive::ReplaceAudioInput { id: added.id, body };
-    let replaced = client.execute::<archive::ReplaceAudio>(input).await?.data;
+    let replaced = client.replace_audio((added.id, body)).await?.data;
     println!("replaced: {} bytes", replaced.bytes);
 
     // A download: the call ends with the headers of the response, the body comes as it is read.
-    let input = archive::DownloadAudioInput { id: added.id };
-    let audio = client.execute::<archive::DownloadAudio>(input).await?.data;
+    let audio = client.download_audio(added.id).await?.data;
     println!("downloading: {:?}, streamed: {}", audio.content_type(), audio.is_stream());
     let copy = folder.join("copy.wav");
     println!("saved: {} bytes", audio.save(&copy).await?);
 
     // Server-sent events, each of them one of two types.
-    let input = archive::WatchTranscriptInput { id: added.id };
-    let mut events = client.subscribe::<archive::WatchTranscript>(input).await?;
+    let mut events = client.watch_transcript(added.id).await?;
     while let Some(event) = events.next().await {
         match event?.data {
             archive::WatchTranscriptOutput::Words(words) => println!("heard: {} at {}", words.text, words.at),
@@ -62,7 +59,7 @@ async fn run(client: &HttpClient, folder: &Path) -> Result<(), Box<dyn Error>> {
     }
 
     // Lines of JSON.
-    let mut journal = client.subscribe::<archive::ReadJournal>(()).await?;
+    let mut journal = client.read_journal().await?;
     while let Some(entry) = journal.next().await {
         let entry = entry?.data;
         println!("journal: {} {} bytes", entry.action, entry.bytes);

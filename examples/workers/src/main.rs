@@ -59,6 +59,17 @@ impl Broker {
 
     /// Starts a broker of its own, which ends with this process.
     async fn start(transport: &str) -> Result<(Self, Child), Box<dyn Error>> {
+        // Another process may take the port before the broker does: then it ends, and another port is tried.
+        for _ in 0..5 {
+            if let Some(started) = Self::start_once(transport).await? {
+                return Ok(started);
+            }
+        }
+        Err("the broker ends at once: start it yourself, and give --url".into())
+    }
+
+    /// Starts a broker at a free port; `None` if it ends.
+    async fn start_once(transport: &str) -> Result<Option<(Self, Child)>, Box<dyn Error>> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
         let mut command = match transport {
             "redis" => Command::new("redis-server"),
@@ -77,13 +88,18 @@ impl Broker {
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child =
             quiet.spawn().map_err(|error| format!("no broker ({error}): run tests/peers/install, or give --url"))?;
-        while tokio::net::TcpStream::connect(format!("127.0.0.1:{port}")).await.is_err() {
-            if let Some(status) = child.try_wait()? {
-                return Err(format!("the broker has ended ({status}): start it yourself, and give --url").into());
+        loop {
+            let is_open = tokio::net::TcpStream::connect(format!("127.0.0.1:{port}")).await.is_ok();
+            // If another process has opened the port, the broker ends soon.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            if child.try_wait()?.is_some() {
+                return Ok(None);
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            if is_open {
+                let url = format!("{transport}://127.0.0.1:{port}");
+                return Ok(Some((Self { transport: transport.to_owned(), url }, child)));
+            }
         }
-        Ok((Self { transport: transport.to_owned(), url: format!("{transport}://127.0.0.1:{port}") }, child))
     }
 }
 
