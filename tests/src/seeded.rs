@@ -1,4 +1,4 @@
-//! How many cases random tests have, and which: the same in each run, so that a run tells of the change that it tests.
+//! The settings of random tests. Each run tries the same cases, so a test that fails now fails because of a change to the code.
 //!
 //! Packages include this file.
 

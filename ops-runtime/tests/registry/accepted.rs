@@ -90,7 +90,7 @@ pub(crate) struct ClosedPet {
 operation!(ShowClosed: Value => ClosedPet, Call, OperationSpec::query("pets.closed").with_output(Schema::text(pet!())));
 
 /// Gives its input, as text.
-struct Echo;
+pub(crate) struct Echo;
 
 impl Endpoint for Echo {
     fn call(

@@ -1,8 +1,8 @@
 //! Results that say nothing of what their schema declares: no empty result and no list of one item is made of them.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::accepted::Echo;
 use super::*;
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,21 +32,6 @@ operation!(Show: Value => Page, Call, OperationSpec::query("pages.show").with_ou
         "flags":{"type":"array","items":{"type":"boolean"}},
         "status":{"type":"string","default":"active"}}}"#,
 )));
-
-/// Gives its input, as text.
-struct Echo;
-
-impl Endpoint for Echo {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        input: Value,
-        _: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        let envelope = ResponseEnvelope::local(Payload::Json(Bytes::from(input.to_string())), spec.id.clone());
-        Box::pin(async move { Ok(envelope) })
-    }
-}
 
 /// The data of a result, or the message of the error.
 fn told<T>(result: &Result<T, CallError>) -> Result<&T, &str> {

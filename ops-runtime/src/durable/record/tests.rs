@@ -112,7 +112,7 @@ fn an_ending_outlasts_the_start_of_its_job() {
     }
 }
 
-/// What a server tells of a stored failure depends on them.
+/// A server hides the text of an error from its clients, or shows it, depending on these marks.
 #[test]
 fn an_ending_keeps_the_marks_of_its_error() {
     let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
